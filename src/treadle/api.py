@@ -1,0 +1,1 @@
+"""The pipe as one readable function: look(), preview(), run()."""

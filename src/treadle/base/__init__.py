@@ -1,0 +1,1 @@
+"""What everything stands on: errors, names, places, files, paths, processes, units, secrets."""

@@ -1,0 +1,102 @@
+"""The only spelling of every path under `.treadle/` that Treadle writes."""
+
+from __future__ import annotations
+
+import os
+
+from msgspec import Struct
+
+STATE = ".treadle"
+
+
+class RunFolder(Struct, frozen=True):
+    """One run's directory, `.treadle/runs/<run>/`."""
+
+    root: str
+
+    @property
+    def run(self) -> str:
+        """The run's id, such as `20261129T110501Z-ab12`."""
+        return os.path.basename(self.root)
+
+    @property
+    def events(self) -> str:
+        return os.path.join(self.root, "events.jsonl")
+
+    @property
+    def owner(self) -> str:
+        return os.path.join(self.root, "owner")
+
+    @property
+    def plan(self) -> str:
+        return os.path.join(self.root, "plan.json")
+
+    @property
+    def engine_log(self) -> str:
+        return os.path.join(self.root, "engine.log")
+
+    @property
+    def logs(self) -> str:
+        return os.path.join(self.root, "logs")
+
+    @property
+    def texts(self) -> str:
+        """Command texts that are too long for an argument, and scripts of failed attempts."""
+        return os.path.join(self.root, "texts")
+
+    def attempt_log(self, n: int) -> str:
+        """What local attempt `n` of the run wrote to stdout and stderr."""
+        return f"{self.root}/logs/{n}"
+
+    def attempt_text(self, n: int) -> str:
+        """The script of local attempt `n`: written when it failed, or was too long for an argument."""
+        return f"{self.root}/texts/{n}.sh"
+
+    def input_list(self, n: int) -> str:
+        """The `{input.list}` file of attempt `n`."""
+        return f"{self.root}/texts/{n}.list"
+
+
+class StateFolder(Struct, frozen=True):
+    """`.treadle/` of one work folder (`workdir` absolute)."""
+
+    workdir: str
+
+    @property
+    def root(self) -> str:
+        return os.path.join(self.workdir, STATE)
+
+    @property
+    def version(self) -> str:
+        return os.path.join(self.root, "VERSION")
+
+    @property
+    def lock(self) -> str:
+        return os.path.join(self.root, "lock")
+
+    @property
+    def checkpoint(self) -> str:
+        return os.path.join(self.root, "checkpoint.jsonl")
+
+    @property
+    def runs(self) -> str:
+        return os.path.join(self.root, "runs")
+
+    @property
+    def latest(self) -> str:
+        return os.path.join(self.root, "runs", "latest")
+
+    @property
+    def trash(self) -> str:
+        return os.path.join(self.root, "trash")
+
+    def run(self, run: str) -> RunFolder:
+        return RunFolder(os.path.join(self.runs, run))
+
+    def run_ids(self) -> list[str]:
+        """Ids of the runs that are kept, oldest first."""
+        try:
+            names = os.listdir(self.runs)
+        except FileNotFoundError:
+            return []
+        return sorted(name for name in names if name != "latest" and not name.startswith("."))

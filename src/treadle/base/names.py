@@ -1,0 +1,39 @@
+"""Ids of tasks and their encoding; the nearest known name to a mistyped one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_PLAIN = re.compile(r"[A-Za-z0-9._-]*\Z")
+RULE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+
+
+def encode(value: str) -> str:
+    """Percent-encode what is outside `[A-Za-z0-9._-]`, byte by byte of its UTF-8."""
+    if _PLAIN.match(value):
+        return value
+    return "".join(
+        chr(byte) if chr(byte).isascii() and _PLAIN.match(chr(byte)) else f"%{byte:02X}"
+        for byte in value.encode()
+    )
+
+
+def task_id(rule: str, wildcards: Iterable[tuple[str, str]]) -> str:
+    """`align/sample=S1,lane=2`; the bare rule name where there are no wildcards."""
+    pairs = ",".join(f"{name}={encode(value)}" for name, value in wildcards)
+    return f"{rule}/{pairs}" if pairs else rule
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name most like `name`, or an empty string where none is near."""
+    import difflib  # only on the way to an error message
+
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return found[0] if found else ""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`did you mean 'input'?`, or an empty string: for the hint of a diagnostic."""
+    found = nearest(name, known)
+    return f"did you mean '{found}'?" if found else ""

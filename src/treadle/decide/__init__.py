@@ -1,0 +1,1 @@
+"""The one decision: which tasks of the plan will run, and why."""

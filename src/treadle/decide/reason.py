@@ -1,0 +1,165 @@
+"""The decision as values: a verdict per task, with reasons that carry old and new values.
+
+Sentences are chosen in the command line (`cli.words`), nowhere else.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from treadle.records.event import EndReason
+
+
+class Verdict(StrEnum):
+    """What will happen to a task."""
+
+    UP_TO_DATE = "up_to_date"
+    WILL_RUN = "will_run"
+    SKIPPED = "skipped"
+    IN_FLIGHT = "in_flight"
+
+
+class Reason(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="reason"):
+    """Root of all reasons."""
+
+
+class NeverRan(Reason, frozen=True, tag="never_ran"):
+    """No record knows the task. `outputs_exist`: all its outputs are there, made by nobody known."""
+
+    outputs_exist: bool = False
+
+
+class LastFailed(Reason, frozen=True, tag="last_failed"):
+    """Its last attempt failed or was interrupted."""
+
+    how: EndReason = EndReason.APP
+    exit_code: int | None = None
+
+
+class CommandChanged(Reason, frozen=True, tag="command_changed"):
+    """The identity of the command changed; `part` says where: text, script, env, hooks, outputs, shell."""
+
+    part: str = "text"
+    old: str = ""
+    new: str = ""
+
+
+class InputChanged(Reason, frozen=True, tag="input_changed"):
+    """The content of an input is another one.
+
+    `how`: `content`, `stat` (size or time of a file too large to be read), `while_running` (it was
+    changed while the last attempt ran).
+    """
+
+    path: str
+    how: str = "content"
+
+
+class InputAppeared(Reason, frozen=True, tag="input_appeared"):
+    """An input that the last success did not have."""
+
+    path: str
+
+
+class InputVanished(Reason, frozen=True, tag="input_vanished"):
+    """An input that the last success had is no longer one of the task's."""
+
+    path: str
+
+
+class OutputMissing(Reason, frozen=True, tag="output_missing"):
+    """A declared output is not there."""
+
+    path: str
+
+
+class OutputChanged(Reason, frozen=True, tag="output_changed"):
+    """An output is not as the task left it: someone else changed it."""
+
+    path: str
+
+
+class OutputNeeded(Reason, frozen=True, tag="output_needed"):
+    """An output that was deleted on purpose is needed again, by task `by`."""
+
+    path: str
+    by: str = ""
+
+
+class Upstream(Reason, frozen=True, tag="upstream"):
+    """A task upstream will run; `root` is where the cascade begins."""
+
+    task: str
+    root: str = ""
+
+
+class Forced(Reason, frozen=True, tag="forced"):
+    """The user asked for it."""
+
+
+class ConditionFalse(Reason, frozen=True, tag="condition_false"):
+    """Skipped: its `when` is false."""
+
+    condition: str = ""
+
+
+class UpstreamSkipped(Reason, frozen=True, tag="upstream_skipped"):
+    """Skipped: what it reads is made only by skipped tasks (or there is nothing left to gather)."""
+
+    path: str = ""
+
+
+class SourceMissing(Reason, frozen=True, tag="source_missing"):
+    """Skipped: the rule is `optional` and this source input is not there."""
+
+    path: str
+
+
+class CohortKept(Reason, frozen=True, tag="cohort_kept"):
+    """Skipped: a gather over a selection of samples would overwrite the output made over all of them."""
+
+    path: str
+
+
+AnyReason = (
+    NeverRan
+    | LastFailed
+    | CommandChanged
+    | InputChanged
+    | InputAppeared
+    | InputVanished
+    | OutputMissing
+    | OutputChanged
+    | OutputNeeded
+    | Upstream
+    | Forced
+    | ConditionFalse
+    | UpstreamSkipped
+    | SourceMissing
+    | CohortKept
+)
+
+
+class Answer(Struct, frozen=True):
+    """The verdict on one task. `may_cut_off`: it may yet settle as unchanged, without running."""
+
+    verdict: Verdict
+    reasons: tuple[AnyReason, ...] = ()
+    may_cut_off: bool = False
+    note: str = ""
+
+
+class Decision(Struct, frozen=True):
+    """One answer for every selected task, in plan order.
+
+    `adoptable` are tasks whose outputs nobody here recorded and which `--adopt` would take over.
+    """
+
+    answers: dict[str, Answer]
+    adoptable: tuple[str, ...] = ()
+
+    def to_run(self) -> list[str]:
+        """Ids of the tasks that will run, in plan order."""
+        return [task for task, answer in self.answers.items() if answer.verdict is Verdict.WILL_RUN]

@@ -1,0 +1,1 @@
+"""The driver: a state machine behind one door, and the loop around it."""

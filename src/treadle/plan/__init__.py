@@ -1,0 +1,1 @@
+"""The static plan: tasks, their order, and every structural refusal."""

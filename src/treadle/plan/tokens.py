@@ -1,0 +1,37 @@
+"""Tokens: places in a command that only an attempt fills, or that must not bear identity.
+
+A token is a name between two NUL characters, which no file name, no value and no shell text can
+hold, so nothing that a person writes can be taken for one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+MARK = "\0"
+
+WORKDIR = "\0workdir\0"  # the work folder, absolute
+FLOWDIR = "\0flowdir\0"  # the folder of the main workflow file, absolute
+THREADS = "\0threads\0"  # what the rule asks for
+MEMORY = "\0memory\0"  # what the rule asks for, as the author would write it (`8G`)
+EFFECTIVE_THREADS = "\0effective_threads\0"  # what the attempt gets
+EFFECTIVE_MEMORY_MB = "\0effective_memory_mb\0"  # what the attempt gets, in MiB
+INPUT_LIST = "\0input_list\0"  # a file that the engine makes: one input path a line
+
+_TOKEN = re.compile("\0([a-z_]+)\0")
+
+
+def bind(text: str, values: Mapping[str, str]) -> str:
+    """Fill every token of `text` from `values` (token name -> text that is already quoted).
+
+    Raises KeyError for a token that has no value: that is a bug, never the user's fault.
+    """
+    if MARK not in text:
+        return text
+    return _TOKEN.sub(lambda found: values[found[1]], text)
+
+
+def shown(text: str) -> str:
+    """The text for a reader or for JSON: each token as `{name}`."""
+    return _TOKEN.sub(r"{\1}", text) if MARK in text else text

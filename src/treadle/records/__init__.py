@@ -1,0 +1,1 @@
+"""What happened: events, the journal, the past folded from it, the lock."""

@@ -1,0 +1,1 @@
+"""Workflow files: from TOML text to drafts of tasks."""

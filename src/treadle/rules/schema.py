@@ -1,0 +1,142 @@
+"""A workflow file as values: typed, checked by itself, with the place of each thing; nothing expanded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from treadle.base.place import Diagnostic, Place
+from treadle.plan.task import Policy, Resources
+
+
+class Spelled(float):
+    """A float that remembers how its author wrote it: `1e-5` stays `1e-5`."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> Spelled:
+        self = super().__new__(cls, text.replace("_", ""))
+        self.text = text
+        return self
+
+    def __str__(self) -> str:
+        return self.text
+
+
+# What a config key or a param may hold: str, int, bool, Spelled or a tuple of these.
+Value = Any
+
+
+class PathSpec(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One entry of `input` or `output`: `text` as written, `name` where the author named it.
+
+    `pattern` is set for `{path, pattern}`: a folder `text` and the files in it that count.
+    """
+
+    text: str
+    name: str = ""
+    pattern: str = ""
+    place: Place = Place()
+
+
+class FanIn(Struct, frozen=True, kw_only=True):
+    """One entry of `expand_inputs`: `pattern` over the product of `variables`.
+
+    A variable is a literal list (tuple) or a text: `config.key`, a bare config key, or one literal.
+    """
+
+    pattern: str
+    variables: tuple[tuple[str, tuple[Value, ...] | str], ...]
+    name: str = ""
+    place: Place = Place()
+
+
+class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One `[[rules]]` table. `places` gives the place of each key that stands in it."""
+
+    name: str
+    inputs: tuple[PathSpec, ...] = ()
+    outputs: tuple[PathSpec, ...] = ()
+    fan_in: tuple[FanIn, ...] = ()
+    shell: str = ""
+    script: str = ""
+    interpreter: str = ""
+    params: dict[str, Value] = {}
+    envvars: dict[str, str] = {}
+    when: str = ""
+    depends_on: tuple[str, ...] = ()
+    ancient: tuple[str, ...] = ()
+    temporary: bool = False
+    temp_output: tuple[str, ...] = ()
+    log: str = ""
+    benchmark: str = ""
+    pre_exec: str = ""
+    on_success: str = ""
+    on_failure: str = ""
+    resources: Resources = Resources()
+    memory_text: str = ""  # memory as the author wrote it, for {memory}
+    policy: Policy = Policy()
+    place: Place = Place()
+    places: dict[str, Place] = {}
+
+    def at(self, key: str) -> Place:
+        """Where `key` stands, or the rule's own place."""
+        return self.places.get(key, self.place)
+
+
+class Declared(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A declared config key; `range` inclusive; `type` one of string, int, float, bool, path, or empty."""
+
+    name: str
+    type: str = ""
+    required: bool = False
+    help: str = ""
+    sensitive: bool = False
+    choices: tuple[Value, ...] = ()
+    range: tuple[float, float] | None = None
+    must_exist: bool = False
+    place: Place = Place()
+
+
+class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A source of wildcard values as a table: `columns` (wildcard names) and `rows` (one text each).
+
+    `kind`: `pairs`, `samples`, `values` or `table`. `label` names it in messages. A None cell: the row
+    has no value there (a pair without `control`). Rows are in the author's order. `free` are columns
+    whose values may be any path (columns of `[[tables]]`).
+    """
+
+    kind: str
+    label: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+    free: frozenset[str] = frozenset()
+    place: Place = Place()
+
+
+class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A whole workflow file, layers applied: what `read` returns and `expand` takes.
+
+    `file` as typed, `folder` absolute (where scripts and sheets resolve); `config` is resolved and
+    typed, with the engine's own keys (`samples_list` ...) added; `sensitive` names keys that are secret.
+    `pools` are `[resource_groups]`. `warnings` were found on the way.
+    """
+
+    file: str
+    folder: str
+    name: str
+    config: dict[str, Value] = {}
+    declared: dict[str, Declared] = {}
+    sensitive: frozenset[str] = frozenset()
+    rules: tuple[Rule, ...] = ()
+    sources: tuple[Source, ...] = ()
+    constraints: dict[str, str] = {}
+    sample_pattern: str = ""
+    pairs_pattern: str = ""
+    pools: tuple[tuple[str, int], ...] = ()
+    interpreters: dict[str, str] = {}
+    on_end: str = ""
+    warnings: tuple[Diagnostic, ...] = ()
+    places: dict[str, Place] = {}

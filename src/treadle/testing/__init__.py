@@ -1,0 +1,1 @@
+"""Fakes that ship, for users' tests and ours."""
