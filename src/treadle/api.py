@@ -1,1 +1,163 @@
-"""The pipe as one readable function: look(), preview(), run()."""
+"""The pipe as one readable function: look() goes down it, run() goes down the same and acts.
+
+    read -> list -> expand -> build -> gather -> decide        (look: a preview)
+                                                   `-> drive   (run)
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from treadle.base.errors import OptionError
+from treadle.base.layout import StateFolder
+from treadle.base.names import did_you_mean
+from treadle.base.place import Diagnostic
+from treadle.decide.decide import Options as DecideOptions
+from treadle.decide.decide import decide
+from treadle.decide.facts import Facts, gather
+from treadle.decide.reason import Decision
+from treadle.plan.build import build
+from treadle.plan.select import select
+from treadle.plan.task import ScheduledPlan
+from treadle.records.past import Past, load_past
+from treadle.rules.expand import Expansion, expand
+from treadle.rules.listing import DiskListing
+from treadle.rules.read import ReadOptions, read
+from treadle.rules.schema import Workflow
+from treadle.rules.selection import parse_selection
+
+if TYPE_CHECKING:
+    from treadle.engine.loop import DriveResult
+    from treadle.records.event import Event
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """What a person asks for: which workflow, how it is set, which part of it.
+
+    `file` as typed (empty: `main.oxoflow`, else the only `*.oxoflow` here); `config` are
+    (key, text) pairs and `declared` those of them that came as options (`--database refs/nt`), each with
+    a hint for the case that the workflow declares no such key;
+    `targets` are rule names, task ids or output paths.
+    """
+
+    file: str = ""
+    workdir: str = ""
+    config: tuple[tuple[str, str], ...] = ()
+    declared: tuple[tuple[str, str], ...] = ()
+    samples: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    force: bool = False
+    cutoff: bool = True
+    adopt: bool = False
+    overwrite_cohort: bool = False
+    strict: bool = False
+
+
+class View(Struct, frozen=True, kw_only=True):
+    """Everything that one trip down the pipe saw: the basis of preview, run, why and status."""
+
+    workflow: Workflow
+    expansion: Expansion
+    plan: ScheduledPlan
+    selected: frozenset[str] | None
+    workdir: str
+    past: Past
+    facts: Facts
+    decision: Decision
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @property
+    def state(self) -> StateFolder:
+        return StateFolder(self.workdir)
+
+
+class Planned(Struct, frozen=True, kw_only=True):
+    """The half of the pipe that needs no records: workflow to plan."""
+
+    workflow: Workflow
+    expansion: Expansion
+    plan: ScheduledPlan
+    selected: frozenset[str] | None
+    workdir: str
+
+
+def find_file(file: str) -> str:
+    """The workflow file: the one named, else `main.oxoflow`, else the only `*.oxoflow` here."""
+    if file:
+        return file
+    if os.path.exists("main.oxoflow"):
+        return "main.oxoflow"
+    found = sorted(name for name in os.listdir(".") if name.endswith(".oxoflow"))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise OptionError(f"several workflow files here: {', '.join(found)}", hint="name the one you mean")
+    raise OptionError(
+        "no workflow file here", hint="name one (treadle run FILE.oxoflow), or make one: treadle init"
+    )
+
+
+def work_folder(file: str, workdir: str) -> str:
+    """The work folder: `--workdir`, else the folder of the workflow file."""
+    folder = os.path.abspath(workdir or os.path.dirname(file) or ".")
+    if not os.path.isdir(folder):
+        raise OptionError(f"the work folder {folder} does not exist", hint="make it first, or mend --workdir")
+    return folder
+
+
+def plan_of(request: Request) -> Planned:
+    """Go down the first half of the pipe: read, list, expand, build."""
+    file = find_file(request.file)
+    workdir = work_folder(file, request.workdir)
+    workflow = read(file, ReadOptions(config=request.config, strict=request.strict))
+    for name, hint in request.declared:
+        if name not in workflow.declared:
+            raise OptionError(
+                f"--{name} is neither an option nor a config key that the workflow declares",
+                hint=hint or did_you_mean(name, workflow.declared),
+            )
+    listing = DiskListing(workdir)
+    expansion = expand(workflow, listing, parse_selection(request.samples, workdir))
+    plan = build(workflow.name, expansion.drafts, pools=workflow.pools)
+    selected = select(plan, request.targets, workdir=workdir)
+    return Planned(workflow=workflow, expansion=expansion, plan=plan, selected=selected, workdir=workdir)
+
+
+def view_of(planned: Planned, request: Request, past: Past) -> View:
+    """Go down the second half of the pipe: gather, decide."""
+    forced = frozenset()  # type: frozenset[str]
+    if request.force:
+        forced = select(planned.plan, request.targets, workdir=planned.workdir, upstream=False)
+    options = DecideOptions(
+        selected=planned.selected,
+        forced=forced,
+        cutoff=request.cutoff,
+        adopt=request.adopt,
+        narrowed=planned.expansion.narrowed,
+        overwrite_cohort=request.overwrite_cohort,
+        workdir=planned.workdir,
+        flowdir=planned.workflow.folder,
+    )
+    facts = gather(planned.plan, past, options)
+    return View(
+        workflow=planned.workflow,
+        expansion=planned.expansion,
+        plan=planned.plan,
+        selected=planned.selected,
+        workdir=planned.workdir,
+        past=past,
+        facts=facts,
+        decision=decide(planned.plan, facts, past, options),
+        warnings=(*planned.workflow.warnings, *planned.expansion.notes),
+    )
+
+
+def look(request: Request) -> View:
+    """What would run and why. Takes no lock and writes nothing."""
+    planned = plan_of(request)
+    return view_of(planned, request, load_past(StateFolder(planned.workdir)))

@@ -1,0 +1,141 @@
+"""Options that several commands share, and how the words of a command line become a Request."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.api import Request
+from treadle.base.errors import OptionError
+from treadle.base.names import did_you_mean
+
+_SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_DECLARED = re.compile(r"--[A-Za-z_][A-Za-z0-9_-]*")
+
+
+class SubcommandParser(argparse.ArgumentParser):
+    """An argparse parser whose errors are OptionErrors, with the nearest option as a hint.
+
+    Unknown `--key value` options are kept: they may be config keys that the workflow declares.
+    """
+
+    def error(self, message: str) -> Any:
+        raise OptionError(message, hint=f"{self.prog} --help lists the options")
+
+    def parse(self, args: Sequence[str]) -> argparse.Namespace:
+        """Parse; unknown options become `declared` pairs, where the command takes a workflow."""
+        known = self.known_options()
+        ours, theirs = split_declared(list(args), known)
+        found = self.parse_intermixed_args(ours)
+        if theirs and not hasattr(found, "words"):
+            name = f"--{theirs[0][0].replace('_', '-')}"
+            raise OptionError(f"unknown option {name}", hint=did_you_mean(name, known))
+        found.declared = theirs
+        found.known = known
+        return found
+
+    def known_options(self) -> list[str]:
+        """All long options of this command."""
+        return [text for action in self._actions for text in action.option_strings if text.startswith("--")]
+
+
+def subcommand_parser(name: str, what: str) -> SubcommandParser:
+    """The parser of one subcommand, with what all commands have."""
+    parser = SubcommandParser(
+        prog=f"treadle {name}", description=what[0].upper() + what[1:] + ".", allow_abbrev=False
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
+    parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
+    return parser
+
+
+def add_workflow(parser: argparse.ArgumentParser, *, targets: str = "TARGET") -> None:
+    """Arguments of every command that looks at a workflow."""
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar=f"[FILE] [{targets}] [KEY=VALUE]",
+        help="a workflow file first (else main.oxoflow, or the only *.oxoflow here); then rule names, "
+        "task ids or files; and config values",
+    )
+    parser.add_argument("--workdir", default="", metavar="FOLDER", help="work folder (default: the file's)")
+    parser.add_argument(
+        "--config", action="append", default=[], metavar="KEY=VALUE", help="set a config value"
+    )
+    parser.add_argument(
+        "--samples",
+        action="append",
+        default=[],
+        metavar="LIST",
+        help="work on some samples: names, !name, first:N, ready, @sheet, +@sheet",
+    )
+    parser.add_argument("--strict", action="store_true", help="take warnings about the file as errors")
+
+
+def add_decision(parser: argparse.ArgumentParser) -> None:
+    """Arguments that change what will run: the same for plan and run."""
+    parser.add_argument(
+        "--force", action="store_true", help="run the named targets (else everything) whatever the records say"
+    )
+    parser.add_argument(
+        "--no-cutoff", action="store_true", help="run all that is downstream, even of unchanged outputs"
+    )
+    parser.add_argument("--adopt", action="store_true", help="take over outputs that nobody here has recorded")
+    parser.add_argument(
+        "--overwrite-cohort",
+        action="store_true",
+        help="let a gather over a selection of samples overwrite the output made over all of them",
+    )
+
+
+def request_of(args: argparse.Namespace) -> Request:
+    """Sort the words of the command line into file, targets and config values."""
+    words: list[str] = list(args.words)
+    file = ""
+    if words and (words[0].endswith((".oxoflow", ".py")) or ".py:" in words[0]):
+        file = words.pop(0)
+    settings = [word for word in words if _SETTING.match(word)]
+    pairs = [split_setting(text) for text in [*args.config, *settings]] + list(args.declared)
+    return Request(
+        file=file,
+        workdir=args.workdir,
+        config=tuple(pairs),
+        declared=tuple((name, did_you_mean("--" + name, args.known)) for name, _ in args.declared),
+        samples=tuple(args.samples),
+        targets=tuple(word for word in words if not _SETTING.match(word)),
+        force=getattr(args, "force", False),
+        cutoff=not getattr(args, "no_cutoff", False),
+        adopt=getattr(args, "adopt", False),
+        overwrite_cohort=getattr(args, "overwrite_cohort", False),
+        strict=args.strict,
+    )
+
+
+def split_setting(text: str) -> tuple[str, str]:
+    """`KEY=VALUE` as a pair; raises OptionError when it is not one."""
+    key, equals, value = text.partition("=")
+    if not equals or not _SETTING.match(text):
+        raise OptionError(f"'{text}' is not KEY=VALUE", hint="KEY is a config key: letters, digits and _")
+    return key, value
+
+
+def split_declared(
+    words: list[str], known: Sequence[str]
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Take `--key value`, `--key=value` and `--flag` that are not ours out of the words, as pairs."""
+    ours: list[str] = []
+    theirs: list[tuple[str, str]] = []
+    while words:
+        word = words.pop(0)
+        name, equals, value = word.partition("=")
+        if word == "--":
+            return [*ours, word, *words], theirs
+        if name in known or not _DECLARED.fullmatch(name):
+            ours.append(word)
+            continue
+        if not equals:
+            value = words.pop(0) if words and not words[0].startswith("-") else "true"
+        theirs.append((name[2:].replace("-", "_"), value))
+    return ours, theirs

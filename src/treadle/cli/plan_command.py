@@ -1,0 +1,55 @@
+"""`treadle plan`: what would run, and why; nothing is written and no lock is taken."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from treadle.api import View, look
+from treadle.cli.options import add_decision, add_workflow, request_of
+from treadle.cli.preview import rule_lines, summary_lines, task_lines
+from treadle.cli.printer import Printer
+from treadle.cli.words import diagnostic_lines
+from treadle.decide.reason import Verdict
+from treadle.plan.show import plan_object
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_workflow(parser)
+    add_decision(parser)
+    parser.add_argument("--tasks", action="store_true", help="one line per task, with its reasons")
+
+
+def execute(args: argparse.Namespace) -> int:
+    printer = Printer(quiet=args.quiet, json=args.json)
+    view = look(request_of(args))
+    for warning in view.warnings:
+        printer.talk(diagnostic_lines(warning, printer))
+    if args.json:
+        printer.object(view_object(view))
+        return 0
+    for line in task_lines(view, printer) if args.tasks else rule_lines(view, printer):
+        printer.data(line)
+    for line in summary_lines(view, printer):
+        printer.talk(line)
+    return 0
+
+
+def view_object(view: View) -> dict[str, Any]:
+    """The one JSON object of `plan --json`: the plan, with the decision on each selected task."""
+    found = plan_object(view.plan)
+    for task in found["tasks"]:
+        answer = view.decision.answers.get(task["id"])
+        task["will_run"] = answer is not None and answer.verdict is Verdict.WILL_RUN
+        task["verdict"] = answer.verdict if answer else "not_selected"
+        task["reasons"] = list(answer.reasons) if answer else []
+        task["may_cut_off"] = answer is not None and answer.may_cut_off
+    verdicts = [answer.verdict for answer in view.decision.answers.values()]
+    found["summary"] = {
+        "tasks": len(view.plan.tasks),
+        "selected": len(verdicts),
+        **{verdict.value: verdicts.count(verdict) for verdict in Verdict},
+        "may_cut_off": sum(answer.may_cut_off for answer in view.decision.answers.values()),
+    }
+    found["warnings"] = list(view.warnings)
+    return found

@@ -1,0 +1,105 @@
+"""A view in lines for people: one per rule, or one per task, and what it adds up to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from treadle.api import View
+from treadle.base.units import format_duration, format_size
+from treadle.cli.printer import Printer
+from treadle.cli.words import VERDICTS, count, reason, reason_kind
+from treadle.decide.reason import Answer, Verdict
+from treadle.plan.task import ScheduledTask
+from treadle.records.event import evidence_key
+
+_COLOURS = {
+    Verdict.WILL_RUN: "yellow",
+    Verdict.UP_TO_DATE: "green",
+    Verdict.SKIPPED: "dim",
+    Verdict.IN_FLIGHT: "cyan",
+}
+
+
+def rule_lines(view: View, printer: Printer) -> Iterator[str]:
+    """One line per rule: how many tasks, how many will run, and for which reasons."""
+    rules: dict[str, list[tuple[ScheduledTask, Answer]]] = {}
+    for task_id, answer in view.decision.answers.items():
+        task = view.plan.tasks[task_id]
+        rules.setdefault(task.rule, []).append((task, answer))
+    width = max((len(rule) for rule in rules), default=0)
+    for rule, tasks in rules.items():
+        verdicts = Counter(answer.verdict for _, answer in tasks)
+        parts = [
+            printer.style(f"{verdicts[verdict]} {VERDICTS[verdict]}", _COLOURS[verdict])
+            for verdict in Verdict
+            if verdicts[verdict]
+        ]
+        kinds = Counter(
+            reason_kind(answer.reasons[0])
+            for _, answer in tasks
+            if answer.reasons and answer.verdict is not Verdict.UP_TO_DATE
+        )
+        why = ", ".join(
+            f"{kind} ({number})" if len(kinds) > 1 else kind for kind, number in kinds.most_common()
+        )
+        yield f"{rule:<{width}}  {', '.join(parts)}{': ' + why if why else ''}{_fan_in(tasks)}"
+
+
+def task_lines(view: View, printer: Printer) -> Iterator[str]:
+    """One line per task, with its reasons (a cascade is told once, at its root)."""
+    for task_id, answer in view.decision.answers.items():
+        verdict = printer.style(f"{VERDICTS[answer.verdict]:<10}", _COLOURS[answer.verdict])
+        maybe = " (may be cut off)" if answer.may_cut_off else ""
+        why = "; ".join(reason(one) for one in answer.reasons)
+        yield f"{verdict}  {task_id}{maybe}{': ' + why if why else ''}"
+
+
+def summary_lines(view: View, printer: Printer) -> Iterator[str]:
+    """What it adds up to: counts, hours at stake, peak resources, and what to do next."""
+    answers = view.decision.answers
+    verdicts = Counter(answer.verdict for answer in answers.values())
+    to_run = view.decision.to_run()
+    if not answers:
+        yield "nothing is selected"
+    elif not to_run:
+        yield f"nothing to do: {count(verdicts[Verdict.UP_TO_DATE], 'task')} up to date" + (
+            f", {verdicts[Verdict.SKIPPED]} skipped" if verdicts[Verdict.SKIPPED] else ""
+        )
+    else:
+        yield f"{count(len(to_run), 'task')} of {len(answers)} will run" + _maybe(view)
+        yield from _stakes(view, to_run)
+    if view.decision.adoptable:
+        number = len(view.decision.adoptable)
+        yield (
+            f"{count(number, 'task')} of these {'has' if number == 1 else 'have'} outputs that nobody here "
+            "recorded: --adopt takes them over as up to date"
+        )
+
+
+def _maybe(view: View) -> str:
+    number = sum(answer.may_cut_off for answer in view.decision.answers.values())
+    return f" ({number} of them only if what they read comes out different)" if number else ""
+
+
+def _stakes(view: View, to_run: list[str]) -> Iterator[str]:
+    """Past times and what the largest task asks for."""
+    tasks = [view.plan.tasks[task] for task in to_run]
+    known = [view.past.seconds(evidence_key(view.plan.name, task.id, task.outputs)) for task in tasks]
+    seconds = [one for one in known if one is not None]
+    if seconds:
+        yield (
+            f"last time {count(len(seconds), 'of them', 'of them')} took {format_duration(sum(seconds))} "
+            "of work together"
+        )
+    threads = max(task.resources.threads for task in tasks)
+    memory = max(task.resources.memory or 0 for task in tasks)
+    if threads > 1 or memory:
+        most = f"{count(threads, 'thread')}" + (f", {format_size(memory)} of memory" if memory else "")
+        yield f"the largest asks for {most}"
+
+
+def _fan_in(tasks: list[tuple[ScheduledTask, Answer]]) -> str:
+    """How much the rule's gathers take in, where it is more than a few."""
+    most = max(len(task.inputs) for task, _ in tasks)
+    return f"  [gathers {most} inputs]" if most > 9 else ""

@@ -1,0 +1,60 @@
+"""Where output goes: data to stdout, talk to stderr, colour only where it is wanted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, TextIO
+
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+
+
+class Printer:
+    """One command's two streams.
+
+    `quiet` drops talk (never errors); `json` means that stdout carries one JSON object and nothing else.
+    Colour follows NO_COLOR, FORCE_COLOR, TERM=dumb and whether the stream is a terminal.
+    """
+
+    def __init__(self, *, quiet: bool = False, json: bool = False) -> None:
+        self.quiet = quiet
+        self.json = json
+        self.out_colour = wants_colour(sys.stdout)
+        self.err_colour = wants_colour(sys.stderr)
+
+    def data(self, text: str) -> None:
+        """A line of what was asked for."""
+        sys.stdout.write(text + "\n")
+
+    def object(self, value: Any) -> None:
+        """One JSON object on stdout."""
+        import msgspec
+
+        sys.stdout.flush()
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+        sys.stdout.buffer.flush()
+
+    def talk(self, text: str = "") -> None:
+        """A line for the person who watches; not with --quiet."""
+        if not self.quiet:
+            sys.stderr.write(text + "\n")
+
+    def problem(self, text: str) -> None:
+        """A line that is said whatever the options."""
+        sys.stderr.write(text + "\n")
+
+    def style(self, text: str, *names: str, err: bool = False) -> str:
+        """The text in colour, where the stream takes colour."""
+        if not (self.err_colour if err else self.out_colour):
+            return text
+        codes = ";".join(_STYLES[name] for name in names)
+        return f"\x1b[{codes}m{text}\x1b[0m"
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Whether a stream should get colour (no-color.org; FORCE_COLOR beats a pipe)."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM", "") != "dumb"

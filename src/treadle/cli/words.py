@@ -1,0 +1,160 @@
+"""Every sentence that is said to the user about a decision, an end or an error: one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from treadle.base.place import Diagnostic, Severity
+from treadle.decide import reason as r
+from treadle.records.event import End, EndReason, Outcome
+
+if TYPE_CHECKING:
+    from treadle.cli.printer import Printer
+
+VERDICTS = {
+    r.Verdict.UP_TO_DATE: "up to date",
+    r.Verdict.WILL_RUN: "will run",
+    r.Verdict.SKIPPED: "skipped",
+    r.Verdict.IN_FLIGHT: "in flight",
+}
+
+ENDS = {
+    End.SUCCEEDED: "done",
+    End.UP_TO_DATE: "up to date",
+    End.UNCHANGED: "unchanged",
+    End.SKIPPED: "skipped",
+    End.FAILED: "failed",
+    End.BLOCKED: "blocked",
+    End.CANCELLED: "cancelled",
+}
+
+END_REASONS = {
+    EndReason.OK: "succeeded",
+    EndReason.APP: "failed",
+    EndReason.OOM: "ran out of memory",
+    EndReason.TIME: "reached its time limit",
+    EndReason.DISK: "ran out of disk space",
+    EndReason.PREEMPTED: "was preempted",
+    EndReason.NODE: "lost its node",
+    EndReason.CANCELLED: "was cancelled",
+    EndReason.INTERRUPTED: "was interrupted",
+    EndReason.NEVER_STARTED: "never started",
+    EndReason.LOST: "was lost",
+}
+
+_PARTS = {
+    "text": "its command changed",
+    "script": "its script changed",
+    "env": "its exported variables changed",
+    "hooks": "a hook changed",
+    "outputs": "its declared outputs changed",
+    "shell": "its shell or prelude changed",
+}
+
+
+def reason(one: r.AnyReason) -> str:
+    """One reason as a clause: `input data/a.txt changed`."""
+    match one:
+        case r.NeverRan(outputs_exist=True):
+            return "its outputs are there, but no record here knows who made them (--adopt takes them over)"
+        case r.NeverRan():
+            return "it never ran here"
+        case r.LastFailed(how=how, exit_code=code):
+            number = f" (exit code {code})" if code else ""
+            return f"its last attempt {END_REASONS[how]}{number}"
+        case r.CommandChanged(part=part):
+            return _PARTS.get(part, f"its {part} changed")
+        case r.InputChanged(path=path, how="while_running"):
+            return f"input {path} was changed while the last attempt ran"
+        case r.InputChanged(path=path, how="stat"):
+            return f"input {path} has another size or time (too large to be read)"
+        case r.InputChanged(path=path):
+            return f"input {path} changed"
+        case r.InputAppeared(path=path):
+            return f"input {path} is new"
+        case r.InputVanished(path=path):
+            return f"input {path} is no longer one of its inputs"
+        case r.OutputMissing(path=path):
+            return f"output {path} is missing"
+        case r.OutputChanged(path=path):
+            return f"output {path} was changed by someone else"
+        case r.OutputNeeded(path=path, by=by):
+            return f"output {path}, deleted on purpose, is needed again" + (f" by {by}" if by else "")
+        case r.Upstream(task=task, root=root):
+            return f"{task} will run" + (f" (it begins at {root})" if root and root != task else "")
+        case r.Forced():
+            return "you asked for it (--force)"
+        case r.ConditionFalse(condition=condition):
+            return f"its condition is false: {condition}"
+        case r.UpstreamSkipped(path=path):
+            return f"what would make {path} is skipped" if path else "there is nothing left for it to gather"
+        case r.SourceMissing(path=path):
+            return f"its optional input {path} is not there"
+        case r.CohortKept(path=path):
+            return f"{path} was made over more samples than are selected (--overwrite-cohort replaces it)"
+
+
+def reason_kind(one: r.AnyReason) -> str:
+    """A reason in two or three words, for counting over the tasks of a rule."""
+    match one:
+        case r.NeverRan():
+            return "never ran"
+        case r.LastFailed(how=how):
+            return "interrupted" if how in (EndReason.INTERRUPTED, EndReason.CANCELLED) else "failed before"
+        case r.CommandChanged(part=part):
+            return f"{'command' if part == 'text' else part} changed"
+        case r.InputChanged() | r.InputAppeared() | r.InputVanished():
+            return "inputs changed"
+        case r.OutputMissing():
+            return "output missing"
+        case r.OutputChanged():
+            return "output changed"
+        case r.OutputNeeded():
+            return "output needed again"
+        case r.Upstream():
+            return "upstream runs"
+        case r.Forced():
+            return "forced"
+        case r.ConditionFalse():
+            return "condition false"
+        case r.UpstreamSkipped():
+            return "upstream skipped"
+        case r.SourceMissing():
+            return "optional input missing"
+        case r.CohortKept():
+            return "cohort output kept"
+
+
+def outcome(one: Outcome | None) -> str:
+    """How an attempt ended: `failed with exit code 2`, `ran out of memory`."""
+    if one is None:
+        return "ended"
+    words = END_REASONS[one.reason]
+    if one.reason is EndReason.APP and one.exit_code:
+        words = f"failed with exit code {one.exit_code}"
+    elif one.reason is EndReason.APP and one.signal:
+        words = f"was ended by signal {one.signal}"
+    return f"{words}: {one.message}" if one.message else words
+
+
+def diagnostic_lines(one: Diagnostic, printer: Printer) -> str:
+    """`error: place: message` with the way out on a line of its own."""
+    colour = "red" if one.severity is Severity.ERROR else "yellow"
+    head = printer.style(f"{one.severity.value}:", "bold", colour, err=True)
+    where = str(one.place)
+    text = f"{head} {where}: {one.message}" if where else f"{head} {one.message}"
+    return f"{text}\n  {one.hint}" if one.hint else text
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """`1 task`, `12 tasks`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(names: Iterable[str], most: int = 5) -> str:
+    """`a, b, c and 7 more`."""
+    every = list(names)
+    if len(every) <= most:
+        return ", ".join(every)
+    return f"{', '.join(every[:most])} and {len(every) - most} more"
