@@ -46,9 +46,14 @@ def subcommand_parser(name: str, what: str) -> SubcommandParser:
     parser = SubcommandParser(
         prog=f"treadle {name}", description=what[0].upper() + what[1:] + ".", allow_abbrev=False
     )
+    add_common(parser)
+    return parser
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """What every command has."""
     parser.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors")
     parser.add_argument("--json", action="store_true", help="print one JSON object on stdout")
-    return parser
 
 
 def add_workflow(parser: argparse.ArgumentParser, *, targets: str = "TARGET") -> None:
