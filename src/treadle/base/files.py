@@ -1,0 +1,212 @@
+"""Looking at files, digesting them, and changing them so that no half-done state is ever seen."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from msgspec import Struct
+
+from treadle.base.digest import DIGEST_FOLDER_SH, digest_file, digest_folder
+from treadle.base.disk import disk_error
+
+__all__ = [
+    "DIGEST_FOLDER_SH",
+    "Stat",
+    "digest_file",
+    "digest_folder",
+    "disk_error",
+    "free_bytes",
+    "look",
+    "make_parents",
+    "remove",
+    "set_aside",
+    "sync_folder",
+    "write_whole",
+]
+
+_FORMAT = 0o170000
+_FOLDER = 0o040000
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+
+
+class Stat(Struct, frozen=True, gc=False):
+    """What one look at a path tells: `size` in bytes, `mtime` in nanoseconds, its inode, a folder or not."""
+
+    size: int
+    mtime: int
+    inode: int
+    folder: bool
+
+
+def look(path: str) -> Stat | None:
+    """What stands at `path`, links followed; None when nothing does, or a link leads nowhere.
+
+    Raises `DiskError` when the file system will not tell (no permission, a stale handle).
+    """
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return None
+        raise disk_error("look at", path, error) from error
+    except ValueError as error:
+        raise disk_error("look at", path, error) from error
+    return Stat(found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode & _FORMAT == _FOLDER)
+
+
+def write_whole(path: str, data: bytes, mode: int = 0o666, *, durable: bool = False) -> None:
+    """Write a file aside, then rename it into place: a reader sees the old one or the whole new one.
+
+    `mode` is narrowed by the umask. `durable` waits until it is on the disk. A symbolic link at `path`
+    is replaced, not followed. Raises `DiskError`; nothing is left behind then.
+    """
+    folder = os.path.dirname(path)
+    aside = os.path.join(folder, f".treadle-{os.urandom(6).hex()}")
+    try:
+        fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        try:
+            _write_all(fd, data)
+            if durable:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.replace(aside, path)
+        if durable:
+            sync_folder(folder or ".")
+    except BaseException as error:
+        _unlink_quietly(aside)
+        if isinstance(error, OSError | ValueError):
+            raise disk_error("write", path, error) from error
+        raise
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _unlink_quietly(path: str) -> None:
+    try:
+        os.unlink(path)
+    except (OSError, ValueError):
+        pass
+
+
+def sync_folder(path: str) -> None:
+    """Wait until the names in a folder are on the disk; OSErrors go through as they are."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def set_aside(path: str) -> str:
+    """Rename to `<path>.failed`, `.failed.2`, ...: the first that is free; never over anything.
+
+    A link is moved, not what it points to. Returns the new path, or an empty text when nothing stood
+    at `path`. Raises `DiskError`.
+    """
+    try:
+        folder = os.lstat(path).st_mode & _FORMAT == _FOLDER
+        target, number = f"{path}.failed", 1
+        while not _reserve(target, folder):
+            number += 1
+            target = f"{path}.failed.{number}"
+        try:
+            os.rename(path, target)
+        except OSError:
+            os.rmdir(target) if folder else os.unlink(target)
+            raise
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        raise disk_error("set aside", path, error) from error
+    return target
+
+
+def _reserve(path: str, folder: bool) -> bool:
+    """Take a free name with an empty placeholder of the right kind, which a rename may then replace."""
+    try:
+        if folder:
+            os.mkdir(path)
+        else:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC))
+    except FileExistsError:
+        return False
+    return True
+
+
+def remove(path: str) -> None:
+    """Remove a file, a link (not what it points to) or a folder with all in it; missing is fine.
+
+    Raises `DiskError`.
+    """
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        if not os.path.islink(path) and os.path.isdir(path):
+            _remove_folder(path)
+        else:
+            raise disk_error("remove", path, error) from error
+
+
+def _remove_folder(root: str) -> None:
+    pending = [os.fsencode(root)]
+    found = []
+    try:
+        while pending:
+            folder = pending.pop()
+            found.append(folder)
+            pending += _empty_of_files(folder)
+        for folder in reversed(found):
+            os.rmdir(folder)
+    except FileNotFoundError as error:
+        if os.path.lexists(root):
+            raise disk_error("remove", root, error) from error
+    except OSError as error:
+        raise disk_error("remove", root, error) from error
+
+
+def _empty_of_files(folder: bytes) -> list[bytes]:
+    """Unlink all but the folders in a folder, which are returned."""
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        os.chmod(folder, 0o700)  # tools leave read-only trees behind; the owner may remove them
+    inner = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                inner.append(entry.path)
+            else:
+                os.unlink(entry.path)
+    return inner
+
+
+def make_parents(path: str) -> None:
+    """Make the folders above `path`. Raises `DiskError`."""
+    parent = os.path.dirname(path)
+    if not parent or os.path.isdir(parent):
+        return
+    try:
+        os.makedirs(parent, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise disk_error("make the folder", parent, error) from error
+
+
+def free_bytes(path: str) -> int:
+    """Bytes that an ordinary user may still write on the file system of `path` (or of the nearest folder
+    above it that exists). Quotas are not seen. Raises `DiskError`.
+    """
+    spot = os.path.abspath(path)
+    while True:
+        try:
+            figures = os.statvfs(spot)
+            return figures.f_bavail * figures.f_frsize
+        except (FileNotFoundError, NotADirectoryError):
+            spot = os.path.dirname(spot)
+        except (OSError, ValueError) as error:
+            raise disk_error("look at the space of", spot, error) from error

@@ -1,0 +1,67 @@
+"""The one sink that every record, script and message passes: secrets become `***`."""
+
+from __future__ import annotations
+
+import json
+import re
+
+STARS = "***"
+_LINE = 8  # a line of a secret with several lines counts by itself from this length on
+
+
+class Mask:
+    """Knows the secrets of a run and blots them out of texts. Add first, then mask: both are cheap."""
+
+    __slots__ = ("_forms", "_pattern")
+
+    def __init__(self) -> None:
+        self._forms: set[str] = set()
+        self._pattern: re.Pattern[str] | None = None
+
+    def __bool__(self) -> bool:
+        """Whether there is any secret."""
+        return bool(self._forms)
+
+    def add(self, value: str) -> None:
+        """Make `value` a secret, in each form in which it may be written; an empty text is none."""
+        if value:
+            self._forms |= _forms(value)
+            self._pattern = None
+
+    def text(self, text: str) -> str:
+        """The text with every secret in it replaced by `***`; secrets that overlap become one."""
+        if not self._forms:
+            return text
+        if self._pattern is None:
+            self._pattern = _pattern(self._forms)
+        spans = [found.span(1) for found in self._pattern.finditer(text)]
+        return _blot(text, spans) if spans else text
+
+
+def _forms(secret: str) -> set[str]:
+    """The secret plain, by lines, inside quotes of a shell, and each of these inside a JSON text."""
+    plain = {secret, *(line for line in secret.splitlines() if len(line) >= _LINE)}
+    shell = set(plain)
+    for one in plain:
+        shell.add(one.replace("'", "'\"'\"'"))
+        shell.add(one.replace("'", "'\\''"))
+        shell.add(re.sub(r'([\\"$`])', r"\\\1", one))
+    told = {json.dumps(one, ensure_ascii=ascii_only)[1:-1] for one in shell for ascii_only in (True, False)}
+    return shell | told
+
+
+def _pattern(forms: set[str]) -> re.Pattern[str]:
+    """At each place the longest form; looking ahead, so that a secret is found within another's tail."""
+    longest_first = sorted(forms, key=lambda form: (-len(form), form))
+    return re.compile(f"(?=({'|'.join(map(re.escape, longest_first))}))")
+
+
+def _blot(text: str, spans: list[tuple[int, int]]) -> str:
+    parts: list[str] = []
+    done = 0
+    for start, end in spans:
+        if start >= done:
+            parts += (text[done:start], STARS)
+        done = max(done, end)
+    parts.append(text[done:])
+    return "".join(parts)
