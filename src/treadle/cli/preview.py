@@ -77,6 +77,15 @@ def summary_lines(view: View, printer: Printer) -> Iterator[str]:
         )
 
 
+def hours_at_stake(view: View) -> float:
+    """Seconds of work that succeeded before and would be done again."""
+    known = (
+        view.past.seconds(evidence_key(view.plan.name, task, view.plan.tasks[task].outputs))
+        for task in view.decision.to_run()
+    )
+    return sum(seconds for seconds in known if seconds is not None)
+
+
 def _maybe(view: View) -> str:
     number = sum(answer.may_cut_off for answer in view.decision.answers.values())
     return f" ({number} of them only if what they read comes out different)" if number else ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from treadle.base.place import Diagnostic, Severity
 from treadle.decide import reason as r
-from treadle.records.event import End, EndReason, Outcome
+from treadle.records.event import End, EndReason, Noticed, Outcome
 
 if TYPE_CHECKING:
     from treadle.cli.printer import Printer
@@ -158,3 +158,20 @@ def listed(names: Iterable[str], most: int = 5) -> str:
     if len(every) <= most:
         return ", ".join(every)
     return f"{', '.join(every[:most])} and {len(every) - most} more"
+
+
+def notice(event: Noticed) -> str:
+    """A warning that the engine noted while it ran, by its code."""
+    values = event.values
+    match event.code:
+        case "capped":
+            what = ", ".join(f"{name} {value}" for name, value in values.items())
+            return f"warning: {event.task} asks for more than there is; it gets {what}"
+        case "input_changed":
+            return f"warning: {values.get('path')} was changed while {event.task} ran; the next run says so"
+        case "output_untouched":
+            return f"note: {event.task} left {values.get('path')} as it was"
+        case "set_aside":
+            return f"note: {values.get('path')} was set aside as {values.get('aside')}"
+    told = ", ".join(f"{name} {value}" for name, value in values.items())
+    return f"note: {event.code.replace('_', ' ')} {event.task} {told}".rstrip()

@@ -1,0 +1,213 @@
+"""A run as a person watches it: a bar at a terminal, plain lines in a pipe, nothing with --quiet."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from treadle.base.layout import RunFolder
+from treadle.base.mask import Mask
+from treadle.base.units import format_duration
+from treadle.cli.printer import Printer
+from treadle.cli.words import ENDS, count, listed, notice, outcome
+from treadle.records.event import AttemptEnded, End, Event, Noticed, TaskSettled
+from treadle.report.tally import Tally
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+LAST_LINES = 10  # of the log of a failed task
+
+
+class Watcher(Protocol):
+    """What the driver tells its events to."""
+
+    tally: Tally
+
+    def open(self, folder: RunFolder) -> None:
+        """The run has a folder now."""
+        ...
+
+    def feed(self, events: Sequence[Event]) -> None:
+        """What just happened."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will happen."""
+        ...
+
+
+class PlainWatcher:
+    """One line for each task that ended, with the failure's last log lines at once."""
+
+    def __init__(self, printer: Printer, mask: Mask) -> None:
+        self.tally = Tally()
+        self.printer = printer
+        self.mask = mask
+        self.folder: RunFolder | None = None
+
+    def open(self, folder: RunFolder) -> None:
+        self.folder = folder
+
+    def feed(self, events: Sequence[Event]) -> None:
+        self.tally.feed(events)
+        lines = [line for event in events for line in self.lines_of(event)]
+        if lines:
+            self.write(lines)
+
+    def write(self, lines: list[str]) -> None:
+        self.printer.talk(self.mask.text("\n".join(lines)))
+
+    def lines_of(self, event: Event) -> list[str]:
+        """What is said about one event."""
+        match event:
+            case TaskSettled(state=End.SUCCEEDED):
+                wall = event.outcome.usage.wall if event.outcome else None
+                took = f" ({format_duration(round(wall, 1))})" if wall and wall >= 0.1 else ""
+                return [f"{self._counter()} done {event.task}{took}"]
+            case TaskSettled(state=End.FAILED):
+                return self.failure_lines(event)
+            case TaskSettled(state=End.UNCHANGED):
+                return [f"{self._counter()} unchanged {event.task}"]
+            case AttemptEnded():
+                again = f"; again in {format_duration(event.retry_in)}" if event.retry_in else "; again"
+                return [f"{event.task} {outcome(event.outcome)}{again}"]
+            case Noticed():
+                return [notice(event)]
+        return []
+
+    def failure_lines(self, event: TaskSettled) -> list[str]:
+        """A failure at once: what, the last lines of its log, and the way to see more."""
+        style = self.printer.style
+        lines = [style(f"{self._counter()} failed {event.task}: {outcome(event.outcome)}", "red", err=True)]
+        if self.folder is not None and event.n:
+            lines += [style(f"    {line}", "dim", err=True) for line in log_end(self.folder, event.n)]
+            lines.append(f"    more: treadle logs {event.task}")
+        return lines
+
+    def _counter(self) -> str:
+        width = len(str(self.tally.will_run))
+        return f"[{self.tally.settled:>{width}}/{self.tally.will_run}]"
+
+    def close(self) -> None:
+        pass
+
+
+class QuietWatcher(PlainWatcher):
+    """Keeps the count and says nothing."""
+
+    def feed(self, events: Sequence[Event]) -> None:
+        self.tally.feed(events)
+
+
+class TerminalWatcher(PlainWatcher):
+    """A bar with counts, what runs now, rate and time left; failures stay above it."""
+
+    def __init__(self, printer: Printer, mask: Mask) -> None:
+        super().__init__(printer, mask)
+        from rich.console import Console
+        from rich.live import Live
+
+        self.began = time.monotonic()
+        self.live = Live(
+            get_renderable=self.render,
+            console=Console(stderr=True, highlight=False),
+            refresh_per_second=5,
+            transient=True,
+        )
+        self.live.start()
+
+    def lines_of(self, event: Event) -> list[str]:
+        if isinstance(event, TaskSettled) and event.state is not End.FAILED:
+            return []
+        return super().lines_of(event)
+
+    def write(self, lines: list[str]) -> None:
+        from rich.text import Text
+
+        self.live.console.print(Text.from_ansi(self.mask.text("\n".join(lines))))
+
+    def render(self) -> RenderableType:
+        from rich.text import Text
+
+        return Text(self.mask.text("\n".join(self.screen())), no_wrap=True, overflow="ellipsis")
+
+    def screen(self) -> list[str]:
+        """The lines under the failures: a bar, and the oldest attempts that run."""
+        tally = self.tally
+        seconds = time.monotonic() - self.began
+        done, every = tally.settled, max(tally.will_run, 1)
+        filled = min(30 * done // every, 30)
+        bar = "━" * filled + "─" * (30 - filled)
+        parts = [f"{bar} {done}/{tally.will_run}"]
+        parts += [f"{tally.ends[end]} {ENDS[end]}" for end in (End.FAILED, End.BLOCKED) if tally.ends[end]]
+        running = tally.running
+        parts.append(f"{len(running)} running")
+        if done and seconds > 1:
+            rate = done / seconds
+            parts.append(f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min")
+            parts.append(f"{format_duration(max(1, round((tally.will_run - done) / rate)))} left")
+        now = time.time()
+        lines = ["  ".join(parts)]
+        for one in running[:5]:
+            lines.append(f"  {one.task}  {format_duration(max(1, round(now - (one.since or now))))}")
+        if len(running) > 5:
+            lines.append(f"  and {len(running) - 5} more")
+        return lines
+
+    def close(self) -> None:
+        self.live.stop()
+
+
+def watcher(printer: Printer, mask: Mask) -> Watcher:
+    """The watcher that fits where stderr goes."""
+    if printer.quiet:
+        return QuietWatcher(printer, mask)
+    if sys.stderr.isatty() and printer.err_colour:
+        return TerminalWatcher(printer, mask)
+    return PlainWatcher(printer, mask)
+
+
+def log_end(folder: RunFolder, n: int) -> list[str]:
+    """The last lines of an attempt's log, as text without control characters."""
+    from treadle.cli.logs_command import tail
+
+    try:
+        lines = tail(folder.attempt_log(n), LAST_LINES)
+    except OSError:
+        return []
+    text = [line.decode("utf-8", "replace").rstrip("\r\n") for line in lines]
+    return ["".join(c if c.isprintable() or c == "\t" else "?" for c in line) for line in text]
+
+
+def last_words(tally: Tally, printer: Printer, seconds: float) -> list[str]:
+    """The end of a run: what was done; what failed, why, what it blocked, and how to look further."""
+    numbers = [f"{number} {ENDS[end]}" for end, number in tally.ends.items() if number]
+    if tally.up_to_date:
+        numbers.append(f"{tally.up_to_date} up to date")
+    lines = [f"{', '.join(numbers) or 'nothing was run'} in {format_duration(max(0.1, round(seconds, 1)))}"]
+    for failure in tally.failures[:20]:
+        lines.append(printer.style(f"{failure.task} {outcome(failure.outcome)}", "red", err=True))
+        if blocked := tally.blocked.get(failure.task):
+            lines.append(f"  blocked {count(len(blocked), 'task')}: {listed(blocked, 3)}")
+        lines.append(f"  look: treadle logs {failure.task}    try: treadle exec {failure.task}")
+    if len(tally.failures) > 20:
+        lines.append(f"and {len(tally.failures) - 20} more failed: treadle status")
+    return lines
+
+
+def run_object(tally: Tally, exit_code: int) -> dict[str, Any]:
+    """The one JSON object of `run --json`."""
+    return {
+        "schema": 1,
+        "run": tally.run,
+        "exit_code": exit_code,
+        "counts": {
+            **{end.value: number for end, number in tally.ends.items()},
+            "up_to_date": tally.up_to_date,
+        },
+        "failed": [{"task": one.task, "outcome": one.outcome} for one in tally.failures],
+        "blocked": tally.blocked,
+    }

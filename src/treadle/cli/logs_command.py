@@ -1,0 +1,119 @@
+"""`treadle logs TASK`: what tasks wrote to stdout and stderr."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import sys
+
+from treadle.base.errors import OptionError
+from treadle.base.layout import RunFolder, StateFolder
+from treadle.base.names import nearest
+from treadle.cli.printer import Printer
+from treadle.cli.status_command import add_run, run_folder, tally_of
+from treadle.report.tally import Tally
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help="task ids or rule names")
+    add_run(parser)
+    parser.add_argument("--failed", action="store_true", help="of all tasks that failed")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on as the task writes")
+    parser.add_argument("-n", "--lines", type=int, default=0, metavar="N", help="only the last N lines")
+
+
+def execute(args: argparse.Namespace) -> int:
+    printer = Printer(quiet=args.quiet, json=args.json)
+    if not args.tasks and not args.failed:
+        raise OptionError("logs needs a task", hint="or --failed for all that failed")
+    found = _attempts(args)
+    if args.json:
+        printer.object({"schema": 1, "logs": [{"task": task, "log": path} for task, path in found]})
+        return 0
+    for task, path in found:
+        if len(found) > 1:
+            printer.data(printer.style(f"==> {task} <==", "bold"))
+        sys.stdout.flush()
+        end = _copy(path, args.lines)
+        if args.follow and len(found) == 1:
+            _follow(path, end, run_folder(args.workdir, args.run), task)
+    return 0
+
+
+def _attempts(args: argparse.Namespace) -> list[tuple[str, str]]:
+    """(task, log path) of the last attempt of each task asked for, in the newest run that tried it."""
+    folder = run_folder(args.workdir, args.run)
+    tally = tally_of(folder)
+    if args.failed:
+        return [(one.task, folder.attempt_log(one.n)) for one in tally.failures]
+    found: list[tuple[str, str]] = []
+    for name in args.tasks:
+        hits = _hits(tally, folder, name)
+        if not hits and args.run == "latest":
+            hits = _earlier(args.workdir, folder, name)
+        if not hits:
+            near = nearest(name, tally.attempts)
+            raise OptionError(
+                f"no attempt of '{name}' is recorded", hint=f"did you mean '{near}'?" if near else ""
+            )
+        found += hits
+    return found
+
+
+def _hits(tally: Tally, folder: RunFolder, name: str) -> list[tuple[str, str]]:
+    return [
+        (task, folder.attempt_log(numbers[-1]))
+        for task, numbers in tally.attempts.items()
+        if task == name or task.split("/", 1)[0] == name
+    ]
+
+
+def _earlier(workdir: str, last: RunFolder, name: str) -> list[tuple[str, str]]:
+    """The newest earlier run that tried the task: a later run may have found it up to date."""
+    state = StateFolder(os.path.abspath(workdir or "."))
+    for run in reversed(state.run_ids()):
+        if run < last.run:
+            folder = state.run(run)
+            if hits := _hits(tally_of(folder), folder, name):
+                return hits
+    return []
+
+
+def _copy(path: str, lines: int) -> int:
+    """Copy a log to stdout (its last lines); returns the offset of its end."""
+    try:
+        with open(path, "rb") as log:
+            if lines > 0:
+                sys.stdout.buffer.write(b"".join(tail(path, lines)))
+                log.seek(0, os.SEEK_END)
+            else:
+                while block := log.read(1 << 16):
+                    sys.stdout.buffer.write(block)
+            sys.stdout.buffer.flush()
+            return log.tell()
+    except FileNotFoundError:
+        return 0
+
+
+def tail(path: str, lines: int) -> list[bytes]:
+    """The last lines of a file, reading no more than its last 64 KiB."""
+    with open(path, "rb") as log:
+        size = log.seek(0, os.SEEK_END)
+        log.seek(max(0, size - (1 << 16)))
+        return log.read().splitlines(keepends=True)[-lines:]
+
+
+def _follow(path: str, offset: int, folder: RunFolder, task: str) -> None:
+    """Write what is added to the log until the task has settled."""
+    while True:
+        settled = task in (tally := tally_of(folder)).states or tally.ended is not None
+        with open(path, "rb") as log:
+            log.seek(offset)
+            while block := log.read(1 << 16):
+                sys.stdout.buffer.write(block)
+            sys.stdout.buffer.flush()
+            offset = log.tell()
+        if settled:
+            return
+        select.select([], [], [], 0.3)

@@ -1,0 +1,125 @@
+"""`treadle run`: run what must run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from treadle.api import RunOptions, View, run
+from treadle.base.errors import OptionError
+from treadle.base.layout import RunFolder
+from treadle.base.mask import Mask
+from treadle.base.units import format_duration, parse_size
+from treadle.cli.live import Watcher, last_words, run_object, watcher
+from treadle.cli.options import add_decision, add_workflow, request_of
+from treadle.cli.preview import hours_at_stake, summary_lines
+from treadle.cli.printer import Printer
+from treadle.cli.words import diagnostic_lines
+
+ASK_FROM = 3600.0  # seconds of finished work that would be done again before a person is asked
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_workflow(parser)
+    add_decision(parser)
+    parser.add_argument(
+        "-j", "--jobs", metavar="N", help="CPUs that tasks may use together (default: those of this process)"
+    )
+    parser.add_argument("--memory", metavar="SIZE", help="memory that tasks may ask for together")
+    parser.add_argument("-k", "--keep-going", action="store_true", help="go on with what a failure leaves")
+    parser.add_argument("--fail-fast", action="store_true", help="at the first failure cancel what runs")
+    parser.add_argument("--max-failures", type=int, metavar="N", help="stop after N failures")
+    parser.add_argument("--keep-temporary", action="store_true", help="delete no temporary outputs")
+    parser.add_argument("--wait", action="store_true", help="wait while another run holds the folder")
+    parser.add_argument(
+        "--assume-dead", action="store_true", help="take attempts of a run on another host as dead"
+    )
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def execute(args: argparse.Namespace) -> int:
+    printer = Printer(quiet=args.quiet, json=args.json)
+    front = Front(args, printer)
+    began = time.monotonic()
+    report = run(request_of(args), options_of(args), front)
+    if args.json:
+        printer.object(run_object(front.tally, report.exit_code))
+    elif report.result is not None:
+        for line in last_words(front.tally, printer, time.monotonic() - began):
+            printer.talk(front.mask.text(line)) if report.exit_code == 0 else printer.problem(
+                front.mask.text(line)
+            )
+    return report.exit_code
+
+
+def options_of(args: argparse.Namespace) -> RunOptions:
+    """How to run, from the command line; raises OptionError for numbers that make no sense."""
+    try:
+        memory = parse_size(args.memory) if args.memory else None
+        jobs = int(args.jobs) if args.jobs else None
+    except ValueError as error:
+        raise OptionError(str(error)) from None
+    if (jobs is not None and jobs < 1) or (args.max_failures is not None and args.max_failures < 1):
+        raise OptionError("-j and --max-failures take a number from 1 up")
+    return RunOptions(
+        jobs=jobs,
+        memory=memory,
+        keep_going=args.keep_going,
+        fail_fast=args.fail_fast,
+        max_failures=args.max_failures,
+        keep_temporary=args.keep_temporary,
+        wait=args.wait,
+        assume_dead=args.assume_dead,
+        argv=tuple(sys.argv[1:]),
+    )
+
+
+class Front:
+    """The person in front of a run: hears what is said, is asked, watches."""
+
+    def __init__(self, args: argparse.Namespace, printer: Printer) -> None:
+        self.args = args
+        self.printer = printer
+        self.mask = Mask()
+        self.watcher: Watcher | None = None
+
+    @property
+    def tally(self):  # type: ignore[no-untyped-def]
+        from treadle.report.tally import Tally
+
+        return self.watcher.tally if self.watcher else Tally()
+
+    def say(self, text: str) -> None:
+        """A word while nothing runs yet: a lock taken over, orphans ended."""
+        self.printer.talk(text)
+
+    def agree(self, view: View, mask: Mask) -> bool:
+        """Show what will run; ask when much finished work would be done again."""
+        self.mask = mask
+        for warning in view.warnings:
+            self.printer.talk(diagnostic_lines(warning, self.printer))
+        for line in summary_lines(view, self.printer):
+            self.printer.talk(line)
+        again = hours_at_stake(view)
+        if again < ASK_FROM or self.args.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return True
+        question = f"this does {format_duration(round(again))} of finished work again. Go on? [y/N] "
+        sys.stderr.write(question)
+        sys.stderr.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+    def open(self, folder: RunFolder) -> None:
+        """The run has begun."""
+        self.watcher = watcher(self.printer, self.mask)
+        self.watcher.open(folder)
+
+    def feed(self, events):  # type: ignore[no-untyped-def]
+        """What just happened."""
+        assert self.watcher is not None
+        self.watcher.feed(events)
+
+    def close(self) -> None:
+        """Nothing more will happen."""
+        if self.watcher is not None:
+            self.watcher.close()

@@ -1,0 +1,123 @@
+"""`treadle status`: how the last run went, or how a run that is on goes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from treadle.base.errors import OptionError
+from treadle.base.layout import RunFolder, StateFolder
+from treadle.base.units import format_duration
+from treadle.cli.printer import Printer
+from treadle.cli.words import ENDS, count, listed, outcome
+from treadle.records.event import End
+from treadle.records.journal import read_journal
+from treadle.report.tally import Tally
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Arguments of commands that read the records of a run."""
+    parser.add_argument("--workdir", default="", metavar="FOLDER", help="work folder (default: here)")
+    parser.add_argument("--run", default="latest", metavar="RUN", help="a run id (default: the last one)")
+
+
+def execute(args: argparse.Namespace) -> int:
+    printer = Printer(quiet=args.quiet, json=args.json)
+    folder = run_folder(args.workdir, args.run)
+    tally = tally_of(folder)
+    if args.json:
+        printer.object(_object(tally, folder))
+    else:
+        for line in _lines(tally, folder, printer):
+            printer.data(line)
+    return 0
+
+
+def run_folder(workdir: str, run: str) -> RunFolder:
+    """The folder of a run; raises OptionError when there is none."""
+    state = StateFolder(os.path.abspath(workdir or "."))
+    known = state.run_ids()
+    if run == "latest":
+        if os.path.exists(state.latest):
+            return state.run(os.path.basename(os.path.realpath(state.latest)))
+        if known:
+            return state.run(known[-1])
+        raise OptionError(f"no run is recorded in {state.workdir}", hint="treadle run; or name --workdir")
+    matches = [name for name in known if name == run or name.endswith(run)]
+    if len(matches) != 1:
+        raise OptionError(f"no run '{run}'", hint=f"there are: {listed(reversed(known), 8) or 'none'}")
+    return state.run(matches[0])
+
+
+def tally_of(folder: RunFolder) -> Tally:
+    """All that the journal of a run adds up to."""
+    tally = Tally()
+    tally.feed(read_journal(folder.events).events)
+    return tally
+
+
+def _object(tally: Tally, folder: RunFolder) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "run": tally.run,
+        "workflow": tally.workflow,
+        "started": tally.started,
+        "ended": tally.ended,
+        "exit_code": tally.exit_code,
+        "counts": {
+            "tasks": tally.tasks,
+            "up_to_date": tally.up_to_date,
+            **{end.value: number for end, number in tally.ends.items() if end is not End.UP_TO_DATE},
+        },
+        "running": [
+            {"task": one.task, "attempt": one.attempt, "since": one.since, "log": folder.attempt_log(one.n)}
+            for one in tally.running
+        ],
+        "failed": [
+            {"task": one.task, "outcome": one.outcome, "log": folder.attempt_log(one.n)}
+            for one in tally.failures
+        ],
+        "blocked": tally.blocked,
+    }
+
+
+def _lines(tally: Tally, folder: RunFolder, printer: Printer) -> Iterator[str]:
+    now = time.time()
+    yield f"{printer.style(tally.workflow, 'bold')}  run {tally.run}  {_state(tally, folder)}"
+    if tally.started:
+        seconds = (tally.ended or now) - tally.started
+        yield f"  {format_duration(max(round(seconds, 1), 0.1))} since the start"
+    numbers = [f"{number} {ENDS[end]}" for end, number in tally.ends.items() if number]
+    if tally.up_to_date:
+        numbers.append(f"{tally.up_to_date} up to date")
+    left = tally.will_run - tally.settled
+    if left > 0 and tally.ended is None:
+        numbers.append(f"{left} to go")
+    yield f"  {count(tally.tasks, 'task')}: {', '.join(numbers) or 'nothing yet'}"
+    for trying in tally.running if tally.ended is None else []:
+        since = now - (trying.since or now)
+        yield f"  running {trying.task} for {format_duration(max(round(since, 1), 0.1))}"
+    for failure in tally.failures:
+        yield printer.style(f"  {failure.task} {outcome(failure.outcome)}", "red")
+        if blocked := tally.blocked.get(failure.task):
+            yield f"    blocks {count(len(blocked), 'task')}: {listed(blocked, 3)}"
+        yield f"    treadle logs {failure.task}"
+
+
+def _state(tally: Tally, folder: RunFolder) -> str:
+    if tally.ended is None:
+        from treadle.records.runs import is_live
+
+        return "running" if is_live(folder) else "was killed; treadle run goes on from there"
+    if tally.mended:
+        return "was killed; what it had finished is recorded"
+    return {0: "done", 1: "failed", 130: "interrupted", 143: "terminated"}.get(
+        tally.exit_code or 0, f"ended with {tally.exit_code}"
+    )
