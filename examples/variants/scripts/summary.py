@@ -5,8 +5,8 @@ import re
 import sys
 
 
-def main(out: str, flagstats: list[str]) -> None:
-    rows = [line.rstrip("\n").split("\t") for line in sys.stdin]
+def main(out: str, sites: str, flagstats: list[str]) -> None:
+    rows = [line.split("\t") for line in pathlib.Path(sites).read_text().splitlines()]
     called = [[genotype not in (".", "./.", "0") for genotype in row[3:]] for row in rows]
     snvs = sum(len(row[1]) == 1 and all(len(alt) == 1 for alt in row[2].split(",")) for row in rows)
     shared = sum(all(calls) for calls in called)
@@ -26,4 +26,4 @@ def main(out: str, flagstats: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])
