@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Collection
 from stat import S_ISREG
 
 from treadle.base.disk import disk_error
@@ -72,13 +73,14 @@ def _read(path: str | bytes) -> tuple[int, str]:
         os.close(fd)
 
 
-def digest_folder(path: str, limit: int | None = None) -> str:
+def digest_folder(path: str, limit: int | None = None, without: Collection[str] = ()) -> str:
     """The digest of what a folder holds: names, sizes and contents, links as links.
 
-    Files of more than `limit` bytes are not read: they count by size and time. Raises `DiskError` for what
-    cannot be read and for names that are not UTF-8.
+    Files of more than `limit` bytes are not read: they count by size and time. `without` are paths below
+    the folder, of files or folders, that do not count. Raises `DiskError` for what cannot be read and for
+    names that are not UTF-8.
     """
-    walk = _Walk(os.fsencode(path), limit)
+    walk = _Walk(os.fsencode(path), limit, frozenset(map(os.fsencode, without)))
     try:
         facts = walk.facts()
     except OSError as error:
@@ -92,9 +94,10 @@ def digest_folder(path: str, limit: int | None = None) -> str:
 class _Walk:
     """One walk over a folder: without recursion, in bytes, so that no locale has a say."""
 
-    def __init__(self, root: bytes, limit: int | None) -> None:
+    def __init__(self, root: bytes, limit: int | None, without: frozenset[bytes]) -> None:
         self.root = root
         self.limit = limit
+        self.without = without
         self.pending = [b""]
 
     def facts(self) -> list[bytes]:
@@ -109,6 +112,8 @@ class _Walk:
 
     def about(self, entry: os.DirEntry[bytes], name: bytes) -> tuple[bytes, ...]:
         """The facts of one entry; a folder is noted as still to be read."""
+        if name in self.without:
+            return ()
         if entry.is_symlink():
             return (name + b"//l" + os.readlink(entry.path),)
         if entry.is_dir(follow_symlinks=False):

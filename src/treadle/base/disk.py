@@ -26,7 +26,7 @@ _WAY_OUT = {
 
 
 def disk_error(what: str, path: str, error: OSError | ValueError) -> DiskError:
-    """The `DiskError` for a failed deed (`what`: `write`, `read` ...), with the system's words and a way out."""
+    """The `DiskError` for a failed deed (`what`: `write`, `read`): the system's words, and a way out."""
     if isinstance(error, ValueError):  # Python's own refusal: NUL, or text that is no UTF-8
         return DiskError(
             f"cannot {what} {path!r}: the name is not valid UTF-8 text",

@@ -1,0 +1,118 @@
+"""This machine as a process may use it: CPUs, memory and GPUs within its limits, and who it is."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+_CGROUPS = "/sys/fs/cgroup"
+_UNLIMITED = 1 << 60  # cgroup v1 says "no limit" with a number near 2^63
+
+
+def host() -> str:
+    """The name of this machine."""
+    return os.uname().nodename
+
+
+def boot_id() -> str:
+    """A text that is another after each start of the machine; empty where there is none."""
+    return _read("/proc/sys/kernel/random/boot_id").strip()
+
+
+def pid_namespace() -> str:
+    """The namespace in which our process ids count, such as `pid:[4026531836]`; empty where unknown."""
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def usable_cpus() -> int:
+    """CPUs that this process may use, at least 1: its affinity, and its cgroups' quotas rounded up."""
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    count = affinity or os.cpu_count() or 1
+    quotas = [-(-quota // period) for quota, period in _cpu_quotas() if quota > 0 and period > 0]
+    return max(1, min([count, *quotas]))
+
+
+def usable_memory() -> int:
+    """Bytes of memory that this process may use: the machine's, or the lowest limit of its cgroups."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limits = [limit for limit in _memory_limits() if 0 < limit < _UNLIMITED]
+    return min([total, *limits])
+
+
+def gpus_here() -> list[str]:
+    """Ids of the GPUs that may be handed out: TREADLE_GPUS, else CUDA_VISIBLE_DEVICES, else the devices."""
+    for name in ("TREADLE_GPUS", "CUDA_VISIBLE_DEVICES"):
+        text = os.environ.get(name)
+        if text is not None:
+            ids = [one.strip() for one in text.split(",")]
+            return [one for one in ids if one and not one.startswith("-")]  # CUDA reads -1 as none
+    numbers = [int(name[6:]) for name in os.listdir("/dev") if re.fullmatch(r"nvidia[0-9]+", name)]
+    return [str(number) for number in range(len(numbers))]
+
+
+def oom_kills() -> tuple[int, int]:
+    """How often the kernel killed for lack of memory: in our own cgroup, and on the whole machine.
+
+    -1 where it is not told. Sources: cgroup-v2 `memory.events`, cgroup-v1 `memory.oom_control`, /proc/vmstat.
+    """
+    ours = -1
+    for folder in _folders("memory"):
+        text = _read(f"{folder}/memory.events") or _read(f"{folder}/memory.oom_control")
+        if text:
+            ours = _field(text, "oom_kill")
+            break
+    return ours, _field(_read("/proc/vmstat"), "oom_kill")
+
+
+def _field(text: str, name: str) -> int:
+    found = re.search(rf"^{name} ([0-9]+)$", text, re.MULTILINE)
+    return int(found[1]) if found else -1
+
+
+def _cpu_quotas() -> Iterator[tuple[int, int]]:
+    for folder in _folders("cpu"):
+        words = _read(f"{folder}/cpu.max").split()
+        if len(words) == 2 and words[0] != "max":
+            yield int(words[0]), int(words[1])
+        quota = _read(f"{folder}/cpu.cfs_quota_us").strip()
+        if quota:
+            yield int(quota), int(_read(f"{folder}/cpu.cfs_period_us").strip() or 0)
+
+
+def _memory_limits() -> Iterator[int]:
+    for folder in _folders("memory"):
+        for name in ("memory.max", "memory.high", "memory.limit_in_bytes"):
+            text = _read(f"{folder}/{name}").strip()
+            if text.isdigit():
+                yield int(text)
+
+
+def _folders(controller: str) -> Iterator[str]:
+    """The folders of our cgroup and of those above it, inmost first (cgroups(7): /proc/self/cgroup)."""
+    for line in _read("/proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            root = _CGROUPS
+        elif controller in controllers.split(","):
+            root = f"{_CGROUPS}/{controllers}"
+            if not os.path.isdir(root):
+                root = f"{_CGROUPS}/{controller}"
+        else:
+            continue
+        while path.strip("/"):
+            yield root + path.rstrip("/")
+            path = os.path.dirname(path.rstrip("/"))
+        yield root
+
+
+def _read(path: str) -> str:
+    """A small file of the kernel's, or an empty text."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,214 @@
+"""The only module that starts a process; what is known about processes and this machine comes through it.
+
+The ways to start one, measured on Linux (medians, `sh -c ': > f'` to its end): bare `os.posix_spawn`
+655 us, with the file actions, process group and signals below 656 us, `subprocess.Popen` 725 us, a
+`cd` by a shell in between 1204 us. `posix_spawn` cannot change the folder (Python has no name for
+`addchdir_np`), and changing our own would be seen by every thread; so a shell does it where the wanted
+folder is not ours: `Popen` is faster, but its child inherits ignored signals (`nohup`, `&` in a script).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from msgspec import Struct
+
+from treadle.base.groups import (
+    attempts_alive,
+    end_stragglers,
+    kill_groups,
+    live_members,
+    process_gone,
+    start_time,
+)
+from treadle.base.machine import boot_id, gpus_here, host, pid_namespace, usable_cpus, usable_memory
+
+__all__ = [
+    "Child",
+    "attempts_alive",
+    "boot_id",
+    "end_stragglers",
+    "find_program",
+    "gpus_here",
+    "host",
+    "kill_groups",
+    "live_members",
+    "pid_namespace",
+    "pidfds_work",
+    "process_gone",
+    "spawn",
+    "start_time",
+    "usable_cpus",
+    "usable_memory",
+]
+
+_CATCHABLE = [number for number in range(1, 32) if number not in (signal.SIGKILL, signal.SIGSTOP)]
+_CHANGE_FOLDER = 'cd -- "$1" && shift && exec "$@"'
+_CLOSE_FROM: int | None = getattr(os, "POSIX_SPAWN_CLOSEFROM", None)  # Python 3.13
+_NO_PIDFDS = (errno.ENOSYS, errno.EPERM, errno.EINVAL)  # old kernels, and sandboxes that forbid them
+
+
+class Child(Struct, frozen=True, gc=False):
+    """A process that was started, leader of its own group.
+
+    `pidfd` is -1 where there are none; `started` is its kernel start time in ticks (0: unknown).
+    """
+
+    pid: int
+    pidfd: int
+    started: int
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str,
+    stdout_fd: int,
+    stdin: str = "/dev/null",
+) -> Child:
+    """Start `argv` in a process group of its own, its stdout and stderr going to `stdout_fd`.
+
+    `env` is its whole environment, on whose PATH a name without slash is looked up; `cwd` is absolute. The
+    child holds no other descriptor of ours, and its signals are as new. Raises OSError, whose `filename` is
+    what could not be used.
+    """
+    _prepare()
+    program = find_program(argv[0], env.get("PATH", os.defpath), cwd)
+    if _is_current(cwd):
+        words = list(argv)
+    else:
+        words = ["sh", "-c", _CHANGE_FOLDER, "sh", cwd, *argv]
+        program = "/bin/sh"
+    # In this order it is right even when stdout_fd is 0 or 2.
+    actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
+        (os.POSIX_SPAWN_DUP2, stdout_fd, 1),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+        (os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0),
+    ]
+    if _CLOSE_FROM is not None:
+        actions.append((_CLOSE_FROM, 3))
+    before = _clock_ticks()
+    try:
+        pid = os.posix_spawn(
+            program, words, env, file_actions=actions, setpgroup=0, setsigmask=(), setsigdef=_CATCHABLE
+        )
+    except FileNotFoundError:
+        _programs.clear()  # what was found there once may have moved
+        raise
+    return Child(pid, _pidfd(pid), _started(pid, before))
+
+
+def find_program(name: str, path: str, cwd: str) -> str:
+    """The file that `name` stands for on the search path `path`, as seen from `cwd`.
+
+    Found ones are remembered. Raises FileNotFoundError, or PermissionError when what is there cannot be
+    executed.
+    """
+    if "/" in name:
+        return name
+    key = (name, path, cwd)
+    found = _programs.get(key)
+    if found is None:
+        found = _programs[key] = _search(name, path, cwd)
+    return found
+
+
+_programs: dict[tuple[str, str, str], str] = {}
+
+
+def _search(name: str, path: str, cwd: str) -> str:
+    seen = ""
+    for folder in path.split(os.pathsep):
+        candidate = os.path.join(cwd, folder, name)
+        if os.path.isfile(candidate):
+            if os.access(candidate, os.X_OK):
+                return candidate
+            seen = seen or candidate
+    if seen:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), seen)
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+
+
+def _is_current(folder: str) -> bool:
+    """Whether `folder` is the current one; raises OSError when it cannot be entered."""
+    wanted, current = os.stat(folder), os.stat(".")
+    if wanted.st_ino == current.st_ino and wanted.st_dev == current.st_dev:
+        return True
+    if not os.path.isdir(folder):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
+    if not os.access(folder, os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
+    return False
+
+
+_prepared = False
+
+
+def _prepare() -> None:
+    """Once: let no descriptor that we inherited slip into a child, and see to it that children can be
+    waited for (with SIGCHLD ignored, which is inherited too, the kernel reaps them itself)."""
+    global _prepared
+    if _prepared:
+        return
+    _prepared = True
+    with suppress(FileNotFoundError):  # no /dev/fd
+        for fd in map(int, os.listdir("/dev/fd")):
+            with suppress(OSError):  # the one that listed the folder
+                if fd > 2:
+                    os.set_inheritable(fd, False)
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        with suppress(ValueError):  # only the main thread may
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
+def pidfds_work() -> bool:
+    """Whether this system gives descriptors that become readable when a process ends."""
+    if not hasattr(os, "pidfd_open"):
+        return False
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError:
+        return False
+    return True
+
+
+def _pidfd(pid: int) -> int:
+    if not hasattr(os, "pidfd_open"):
+        return -1
+    try:
+        return os.pidfd_open(pid)
+    except OSError as error:
+        if error.errno in _NO_PIDFDS:
+            return -1
+        os.killpg(pid, signal.SIGKILL)  # too many open files: a child that cannot be watched must not run
+        os.waitpid(pid, 0)
+        raise
+
+
+def _clock_ticks() -> int:
+    """Now, in the unit and on the clock of start times (proc_pid_stat(5), field 22); 0 where unknown."""
+    if _TICK == 0:
+        return 0
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // _TICK
+
+
+_TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK") if hasattr(time, "CLOCK_BOOTTIME") else 0
+_clock_agrees: bool | None = None
+
+
+def _started(pid: int, before: int) -> int:
+    """The start time of a child made since `before`: where no tick passed meanwhile, it is known without
+    reading /proc (which costs 50 us). The first child proves that the kernel reckons that way."""
+    global _clock_agrees
+    if _clock_agrees is not False and before and _clock_ticks() == before:
+        if _clock_agrees is None:
+            _clock_agrees = start_time(pid) == before
+        if _clock_agrees:
+            return before
+    return start_time(pid)
