@@ -1,0 +1,184 @@
+"""What the world tells the machine, and what the machine asks of the world.
+
+News go in by `Machine.handle`, commands come out of it. Neither holds a clock, a file or a process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from msgspec import Struct
+
+from treadle.decide.reason import Decision, Reason
+from treadle.plan.task import Resources, ScheduledPlan, ScheduledTask
+from treadle.records.event import Event, Evidence, Outcome
+
+
+class Interrupt(StrEnum):
+    """How a run is to be stopped from outside."""
+
+    CANCEL = "cancel"  # start nothing, end what runs; asked twice: at once
+    WAIT = "wait"  # start nothing, let what runs come to its end
+    DETACH = "detach"  # leave the jobs where they are and go
+
+
+class News(Struct, frozen=True):
+    """Root of all news."""
+
+
+class InFlight(Struct, frozen=True):
+    """A job of an earlier run that still lives: its attempt numbers and its id."""
+
+    attempt: int
+    n: int
+    job: str
+
+
+class Opened(News, frozen=True):
+    """The run begins with this plan. `adopted`: jobs of earlier runs, for tasks `in_flight`."""
+
+    plan: ScheduledPlan
+    decision: Decision
+    digest: str = ""
+    adopted: Mapping[str, InFlight] = {}
+
+
+class Grew(News, frozen=True):
+    """Work was discovered: a larger plan takes the place of the running one."""
+
+    plan: ScheduledPlan
+    decision: Decision
+    digest: str = ""
+
+
+class Started(News, frozen=True):
+    """The backend holds the attempt. `running` False: it waits in the backend's own queue."""
+
+    task: str
+    n: int
+    job: str
+    started: int = 0
+    running: bool = True
+
+
+class Running(News, frozen=True):
+    """A job that waited in the backend's queue has begun."""
+
+    task: str
+    n: int
+
+
+class Ended(News, frozen=True):
+    """An attempt ended and was looked at: outputs, inputs, evidence."""
+
+    task: str
+    n: int
+    outcome: Outcome
+    evidence: Evidence | None = None
+
+
+class Refused(News, frozen=True):
+    """The backend will not take this attempt, in its own words."""
+
+    task: str
+    n: int
+    message: str
+
+
+class Examined(News, frozen=True):
+    """What still speaks for running a task that may be cut off; nothing: it settles as unchanged.
+
+    `round` as in the command; `evidence`: the old evidence with what was looked at just now.
+    """
+
+    task: str
+    round: int
+    reasons: tuple[Reason, ...] = ()
+    evidence: Evidence | None = None
+
+
+class Elapsed(News, frozen=True):
+    """The pause before the next attempt is over."""
+
+    task: str
+
+
+class Interrupted(News, frozen=True):
+    """Someone wants the run to stop; `exit_code` is 130 or 143."""
+
+    how: Interrupt = Interrupt.CANCEL
+    exit_code: int = 130
+
+
+class DiskFull(News, frozen=True):
+    """No space is left where we write. `gave_up`: it was waited for long enough."""
+
+    gave_up: bool = False
+
+
+class DiskFine(News, frozen=True):
+    """There is space again."""
+
+
+class BackendFailed(News, frozen=True):
+    """The backend as a whole failed. Told again: it cannot even cancel what it holds."""
+
+    message: str
+
+
+class Order(Struct, frozen=True):
+    """Root of all commands."""
+
+
+class Launch(Order, frozen=True):
+    """Start an attempt with these resources (grown and capped)."""
+
+    task: ScheduledTask
+    attempt: int
+    n: int
+    resources: Resources
+
+
+class Examine(Order, frozen=True):
+    """All upstream has ended: compare the task's inputs with its evidence, answer by `Examined`."""
+
+    task: ScheduledTask
+    round: int
+
+
+class Cancel(Order, frozen=True):
+    """End these jobs: SIGTERM, grace, SIGKILL (`force`: at once)."""
+
+    jobs: tuple[str, ...]
+    force: bool = False
+
+
+class Wait(Order, frozen=True):
+    """Answer by `Elapsed` after so many seconds."""
+
+    task: str
+    seconds: float
+
+
+class WatchDisk(Order, frozen=True):
+    """Nothing starts until there is space: look again and again, answer by `DiskFine`."""
+
+
+class RemoveTemporary(Order, frozen=True):
+    """Every dependent of the task has ended well: bury and remove these outputs."""
+
+    task: ScheduledTask
+
+
+class Finish(Order, frozen=True):
+    """The run is over."""
+
+    exit_code: int
+
+
+class Turn(Struct, frozen=True):
+    """What the machine made of a batch of news: events to write first, then commands to obey."""
+
+    events: list[Event]
+    commands: list[Order]

@@ -1,0 +1,223 @@
+"""The machine under any plan, any ends and any interruption: it always comes to an end, and a right one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from treadle.decide.reason import Answer, Forced, NeverRan, OutputNeeded, Upstream, Verdict
+from treadle.engine.budget import Budget
+from treadle.engine.news import (
+    BackendFailed,
+    Cancel,
+    DiskFine,
+    DiskFull,
+    Elapsed,
+    Ended,
+    Examine,
+    Examined,
+    Finish,
+    Interrupt,
+    Interrupted,
+    Launch,
+    News,
+    Opened,
+    Refused,
+    Started,
+    Wait,
+    WatchDisk,
+)
+from treadle.engine.node import State
+from treadle.engine.state import Machine, Settings
+from treadle.plan.task import Policy, Resources, ScheduledTask
+from treadle.records.event import End, EndReason, Outcome, RunEnded, TaskSettled
+from treadle.testing import plans
+
+WELL = {End.SUCCEEDED, End.UNCHANGED, End.UP_TO_DATE, End.SKIPPED}
+RANK = {State.WAITING: 0, State.READY: 1, State.SUBMITTED: 2, State.RUNNING: 3}
+BUDGET = Budget(threads=4, memory=8, pools=(("pool", 2),))
+
+VERDICTS = [
+    Answer(Verdict.WILL_RUN, (NeverRan(),)),
+    Answer(Verdict.WILL_RUN, (NeverRan(),)),
+    Answer(Verdict.WILL_RUN, (Upstream("x"),), may_cut_off=True),
+    Answer(Verdict.WILL_RUN, (OutputNeeded("x"),), may_cut_off=True),
+    Answer(Verdict.UP_TO_DATE),
+    Answer(Verdict.SKIPPED),
+]
+
+
+def random_tasks(size: int, chance: Random) -> list[ScheduledTask]:
+    """A plan of so many tasks, in topological order."""
+    made: list[ScheduledTask] = []
+    for at in range(size):
+        before = [one.id for one in made]
+        needs = chance.sample(before, min(len(before), chance.choice([0, 1, 1, 2, 4])))
+        resources = Resources(
+            threads=chance.randint(1, 6),
+            memory=chance.choice([None, 1, 3, 8, 12]),
+            groups=(("pool", chance.choice([0, 0, 1, 3])),),
+        )
+        policy = Policy(
+            retries=chance.choice([0, 0, 1, 2]),
+            retry_delay=chance.choice([0.0, 1.0]),
+            priority=chance.choice([0, 0, 1]),
+            required=chance.random() < 0.7,
+        )
+        ordered = needs if chance.random() < 0.3 else ()
+        made.append(
+            plans.task(f"t{at}", needs, resources=resources, policy=policy, ordered=ordered, temporary=["x"])
+        )
+    return made
+
+
+class World:
+    """Answers the machine's commands in any order, and watches what it does."""
+
+    def __init__(self, made: list[ScheduledTask], chance: Random) -> None:
+        self.chance = chance
+        self.plan = plans.plan(made, BUDGET.pools)
+        verdicts = {one.id: chance.choice(VERDICTS) for one in made}
+        self.answers = verdicts
+        self.machine = Machine(
+            Settings(
+                keep_going=chance.random() < 0.6,
+                fail_fast=chance.random() < 0.2,
+                max_failures=chance.choice([0, 0, 1, 2]),
+                cutoff=chance.random() < 0.8,
+            ),
+            BUDGET,
+        )
+        self.jobs: dict[str, Launch] = {}
+        self.launched: list[Launch] = []  # not answered by the backend
+        self.examine: list[Examine] = []
+        self.waits: list[str] = []
+        self.disk_full = False
+        self.cancelled: set[str] = set()
+        self.ends: dict[str, End] = {}
+        self.seen: dict[str, tuple[int, int]] = {}
+        self.exit: int | None = None
+        self.steps = 0
+        self.tell(Opened(self.plan, plans.decision(self.plan, verdicts)))
+
+    def tell(self, *news: News) -> None:
+        turn = self.machine.handle(news, float(self.steps))
+        self.steps += 1
+        for event in turn.events:
+            if isinstance(event, TaskSettled):
+                assert event.task not in self.ends, "one end for a task"
+                self.ends[event.task] = event.state
+        for command in turn.commands:
+            match command:
+                case Launch(task=task):
+                    for need in task.needs:
+                        well = self.ends.get(need) in WELL or self.answers[need].verdict in WELL
+                        assert well, f"{task.id} starts before {need} ended well"
+                    self.launched.append(command)
+                case Examine():
+                    self.examine.append(command)
+                case Wait(task=name):
+                    self.waits.append(name)
+                case Cancel(jobs=jobs):
+                    assert set(jobs) <= self.jobs.keys()
+                    self.cancelled.update(jobs)
+                case WatchDisk():
+                    self.disk_full = True
+                case Finish(exit_code=code):
+                    assert isinstance(turn.events[-1], RunEnded)
+                    self.exit = code
+                case _:
+                    pass
+        self.check_resources()
+        self.check_states()
+
+    def check_resources(self) -> None:
+        used: Counter[str] = Counter()
+        for one in [*self.launched, *self.jobs.values()]:
+            used["threads"] += one.resources.threads
+            used["memory"] += one.resources.memory or 0
+            used["pool"] += min(dict(one.resources.groups)["pool"], 2)
+        assert used["threads"] <= 4
+        assert used["memory"] <= 8
+        assert used["pool"] <= 2
+
+    def check_states(self) -> None:
+        """No task goes back, but for another attempt."""
+        for task, answer in self.answers.items():
+            if answer.verdict in WELL:
+                continue
+            state = self.machine.state(task)
+            attempt = self.machine.attempt(task)
+            now = (attempt, RANK[state] if isinstance(state, State) else 4)
+            before = self.seen.get(task, (0, 0))
+            again = before[1] in (2, 3) and now[0] == before[0] and now[1] in (0, 1)
+            assert now >= before or again, f"{task}: {before} -> {now}"
+            self.seen[task] = now
+
+    def step(self) -> None:
+        """One thing happens, of all that may."""
+        choices = ["interrupt", "backend", "gave_up"] if self.chance.random() < 0.04 else []
+        choices += ["launch"] * bool(self.launched) + ["end"] * bool(self.jobs)
+        choices += ["examined"] * bool(self.examine) + ["elapsed"] * bool(self.waits)
+        choices += ["space"] * self.disk_full
+        assert choices, "nothing can happen, and the machine is not done"
+        match self.chance.choice(choices):
+            case "launch":
+                one = self.launched.pop()
+                if self.chance.random() < 0.1:
+                    self.tell(Refused(one.task.id, one.n, "no"))
+                else:
+                    self.jobs[f"{one.n}"] = one
+                    self.tell(Started(one.task.id, one.n, f"{one.n}", running=self.chance.random() < 0.5))
+            case "end":
+                job = self.chance.choice(sorted(self.jobs))
+                one = self.jobs.pop(job)
+                reasons = [EndReason.CANCELLED] if job in self.cancelled else list(EndReason)
+                reason = self.chance.choice([EndReason.OK] * 6 + reasons)
+                self.tell(Ended(one.task.id, one.n, Outcome(reason=reason)))
+            case "examined":
+                asked = self.examine.pop()
+                found = self.chance.choice([(), (Forced(),)])
+                self.tell(Examined(asked.task.id, asked.round, found))
+            case "elapsed":
+                self.tell(Elapsed(self.waits.pop(0)))
+            case "space":
+                self.disk_full = False
+                self.tell(DiskFine())
+            case "interrupt":
+                self.tell(Interrupted(self.chance.choice(list(Interrupt))))
+            case "backend":
+                self.tell(BackendFailed("gone"))
+            case "gave_up":
+                self.tell(DiskFull(gave_up=True))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 16), st.integers(0, 2**32))
+def test_every_run_comes_to_one_right_end(size: int, seed: int) -> None:
+    chance = Random(seed)
+    made = random_tasks(size, chance)
+    world = World(made, chance)
+    while world.exit is None:
+        assert world.steps < 2000
+        world.step()
+    machine = world.machine
+    assert machine.finished
+    left = set(machine.held())  # detached, or the backend is gone
+    for task, answer in world.answers.items():
+        if answer.verdict in WELL or task in left:
+            assert task not in world.ends
+        else:
+            state = machine.state(task)
+            assert isinstance(state, End)
+            assert world.ends.get(task, End.CANCELLED) is state
+            if state is End.BLOCKED:
+                assert machine.state(machine.blocked[task]) is End.FAILED
+    total = Counter(machine.counts)
+    assert sum(total.values()) + len(left) == len(made)
+    failed = [one for one in machine.failures if world.plan.tasks[one].policy.required]
+    if world.exit in (0, 1):
+        assert world.exit == bool(failed)
