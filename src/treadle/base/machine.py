@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator
 
-_CGROUPS = "/sys/fs/cgroup"
 _UNLIMITED = 1 << 60  # cgroup v1 says "no limit" with a number near 2^63
 
 
@@ -28,18 +27,21 @@ def pid_namespace() -> str:
         return ""
 
 
-def usable_cpus() -> int:
-    """CPUs that this process may use, at least 1: its affinity, and its cgroups' quotas rounded up."""
+def usable_cpus(root: str = "/") -> int:
+    """CPUs that this process may use, at least 1: its affinity, and its cgroups' quotas rounded up.
+
+    `root` is where proc/ and sys/ are looked for.
+    """
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
     count = affinity or os.cpu_count() or 1
-    quotas = [-(-quota // period) for quota, period in _cpu_quotas() if quota > 0 and period > 0]
+    quotas = [-(-quota // period) for quota, period in _cpu_quotas(root) if quota > 0 and period > 0]
     return max(1, min([count, *quotas]))
 
 
-def usable_memory() -> int:
+def usable_memory(root: str = "/") -> int:
     """Bytes of memory that this process may use: the machine's, or the lowest limit of its cgroups."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    limits = [limit for limit in _memory_limits() if 0 < limit < _UNLIMITED]
+    limits = [limit for limit in _memory_limits(root) if 0 < limit < _UNLIMITED]
     return min([total, *limits])
 
 
@@ -54,18 +56,18 @@ def gpus_here() -> list[str]:
     return [str(number) for number in range(len(numbers))]
 
 
-def oom_kills() -> tuple[int, int]:
+def oom_kills(root: str = "/") -> tuple[int, int]:
     """How often the kernel killed for lack of memory: in our own cgroup, and on the whole machine.
 
     -1 where it is not told. Sources: cgroup-v2 `memory.events`, cgroup-v1 `memory.oom_control`, /proc/vmstat.
     """
     ours = -1
-    for folder in _folders("memory"):
+    for folder in _folders(root, "memory"):
         text = _read(f"{folder}/memory.events") or _read(f"{folder}/memory.oom_control")
         if text:
             ours = _field(text, "oom_kill")
             break
-    return ours, _field(_read("/proc/vmstat"), "oom_kill")
+    return ours, _field(_read(f"{root}proc/vmstat"), "oom_kill")
 
 
 def _field(text: str, name: str) -> int:
@@ -73,8 +75,8 @@ def _field(text: str, name: str) -> int:
     return int(found[1]) if found else -1
 
 
-def _cpu_quotas() -> Iterator[tuple[int, int]]:
-    for folder in _folders("cpu"):
+def _cpu_quotas(root: str) -> Iterator[tuple[int, int]]:
+    for folder in _folders(root, "cpu"):
         words = _read(f"{folder}/cpu.max").split()
         if len(words) == 2 and words[0] != "max":
             yield int(words[0]), int(words[1])
@@ -83,30 +85,27 @@ def _cpu_quotas() -> Iterator[tuple[int, int]]:
             yield int(quota), int(_read(f"{folder}/cpu.cfs_period_us").strip() or 0)
 
 
-def _memory_limits() -> Iterator[int]:
-    for folder in _folders("memory"):
+def _memory_limits(root: str) -> Iterator[int]:
+    for folder in _folders(root, "memory"):
         for name in ("memory.max", "memory.high", "memory.limit_in_bytes"):
             text = _read(f"{folder}/{name}").strip()
             if text.isdigit():
                 yield int(text)
 
 
-def _folders(controller: str) -> Iterator[str]:
-    """The folders of our cgroup and of those above it, inmost first (cgroups(7): /proc/self/cgroup)."""
-    for line in _read("/proc/self/cgroup").splitlines():
+def _folders(root: str, controller: str) -> Iterator[str]:
+    """The folders of our cgroup and of those above it, innermost first (cgroups(7))."""
+    for line in _read(f"{root}proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            root = _CGROUPS
-        elif controller in controllers.split(","):
-            root = f"{_CGROUPS}/{controllers}"
-            if not os.path.isdir(root):
-                root = f"{_CGROUPS}/{controller}"
-        else:
+        top = f"{root}sys/fs/cgroup"
+        if controller in controllers.split(","):
+            top = f"{top}/{controllers}" if os.path.isdir(f"{top}/{controllers}") else f"{top}/{controller}"
+        elif controllers:
             continue
         while path.strip("/"):
-            yield root + path.rstrip("/")
+            yield top + path.rstrip("/")
             path = os.path.dirname(path.rstrip("/"))
-        yield root
+        yield top
 
 
 def _read(path: str) -> str:

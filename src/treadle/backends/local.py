@@ -1,0 +1,276 @@
+"""This machine as a backend: one process group for each attempt, no thread for any.
+
+The life of an attempt: its leader runs; the kernel says that the leader ended (`local_exits`); while it
+is still a zombie, so that its group's number cannot pass to others, the rest of the group is killed;
+then it is reaped, and once no process of the group is left, its end is told. Where we end it ourselves
+(time limit, cancel), the whole group gets SIGTERM and its grace first.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from typing import assert_never
+
+from treadle.backends.local_attempt import Act, Attempt, Timers
+from treadle.backends.local_exits import Exits, exits_here, has_ended
+from treadle.backends.local_start import SHORTAGE, refusal, script_of, start
+from treadle.backends.local_usage import MemorySampler, OomWatch
+from treadle.backends.local_verdict import outcome_of
+from treadle.base.errors import DiskError
+from treadle.base.proc import Child, end_stragglers, live_members
+from treadle.engine.backend import Abilities, Accepted, JobReport, JobStatus, Refused, Submission
+from treadle.records.event import EndReason, Outcome
+
+_GPU_VARIABLE = "CUDA_VISIBLE_DEVICES"
+_SHORTAGE_PAUSES = (0.01, 0.05, 0.2, 0.5)
+_PATIENCE = 5.0  # seconds for killed processes to be gone, before their attempt is told as over
+_LONGEST_PAUSE = 0.1
+_LOGS_KEPT = 1000
+
+
+class LocalBackend:
+    """Runs attempts as processes of this machine.
+
+    `gpus` are the ids that may be handed out. An attempt that asks for GPUs sees its own in
+    CUDA_VISIBLE_DEVICES; one that asks for none sees none, as it would on a cluster, unless its rule sets
+    that variable; without a pool the variable is left alone.
+    """
+
+    def __init__(self, *, gpus: Sequence[str] = ()) -> None:
+        self._env = dict(os.environ)
+        self._running: dict[int, Attempt] = {}
+        self._lingering: dict[int, Attempt] = {}
+        self._news: dict[str, JobReport] = {}
+        self._logs: dict[str, str] = {}
+        self._pool = tuple(gpus)
+        self._free_gpus = list(gpus)
+        self._exits: Exits = exits_here()
+        self._timers = Timers()
+        self._memory = MemorySampler()
+        self._oom = OomWatch()
+
+    @property
+    def name(self) -> str:
+        return "local"
+
+    @property
+    def abilities(self) -> Abilities:
+        return Abilities(notifies=self._exits.fileno() is not None, gpus=bool(self._pool))
+
+    def render_script(self, submission: Submission) -> str:
+        """A script for sh that runs the attempt by hand; which GPUs it would get is not in it."""
+        return script_of(submission, submission.env)
+
+    def submit(self, batch: Sequence[Submission]) -> list[Accepted | Refused]:
+        return [self._submit(submission) for submission in batch]
+
+    def _submit(self, submission: Submission) -> Accepted | Refused:
+        wanted = submission.resources.gpus
+        if wanted > len(self._free_gpus):
+            return Refused(
+                f"it asks for {wanted} GPUs, and {len(self._free_gpus)} of {len(self._pool)} are free"
+            )
+        gpus = tuple(self._free_gpus[:wanted])
+        try:
+            child = self._start(submission, self._environment(submission, gpus))
+        except (OSError, ValueError, DiskError) as error:
+            return Refused(refusal(submission, error))
+        del self._free_gpus[:wanted]
+        self._begin(submission, child, gpus)
+        return Accepted(str(child.pid), child.started)
+
+    def _environment(self, submission: Submission, gpus: tuple[str, ...]) -> dict[str, str]:
+        env = {**self._env, "PWD": submission.cwd, **submission.env}
+        if gpus:
+            env[_GPU_VARIABLE] = ",".join(gpus)
+        elif self._pool and _GPU_VARIABLE not in submission.env:
+            env[_GPU_VARIABLE] = ""
+        return env
+
+    def _start(self, submission: Submission, env: Mapping[str, str]) -> Child:
+        """Start it; where processes are short, reap what has ended and try again a few times."""
+        for pause in _SHORTAGE_PAUSES:
+            try:
+                return start(submission, env)
+            except OSError as error:
+                if error.errno not in SHORTAGE:
+                    raise
+            time.sleep(pause)
+            self._hear()
+        return start(submission, env)
+
+    def _begin(self, submission: Submission, child: Child, gpus: tuple[str, ...]) -> None:
+        now = time.monotonic()
+        attempt = Attempt(submission, child, gpus, now, time.time())
+        attempt.oom_seen = self._oom.seen(now)
+        self._running[child.pid] = attempt
+        self._logs[attempt.job] = attempt.log
+        if len(self._logs) > 2 * _LOGS_KEPT:
+            self._drop_old_logs()
+        self._exits.watch(child)
+        self._memory.began(attempt)
+        limit = submission.resources.time_limit
+        if limit is not None:
+            self._timers.add(now + limit, attempt, Act.LIMIT)
+            early = submission.task.policy.signal_before_end
+            if early is not None and 0 < early < limit:
+                self._timers.add(now + limit - early, attempt, Act.WARN)
+
+    def poll(self, jobs: Sequence[str]) -> list[JobReport]:
+        self._hear()
+        now = time.monotonic()
+        while due := self._timers.due(now):
+            self._act(*due)
+        if self._memory.next_at is not None and self._memory.next_at <= now:
+            self._memory.sample(self._running.values(), now)
+        if not self._news:
+            return []
+        return [self._news.pop(job) for job in jobs if job in self._news]
+
+    def _hear(self) -> None:
+        for pid in self._exits.take():
+            self._leader_ended(self._running[pid])
+
+    def _act(self, attempt: Attempt, act: Act) -> None:
+        match act:
+            case Act.WARN:
+                if not has_ended(attempt.child.pid):
+                    attempt.warned = True
+                    self._signal(attempt, signal.SIGTERM)
+            case Act.LIMIT:
+                self._end(attempt, EndReason.TIME)
+            case Act.KILL:
+                self._kill(attempt)
+            case Act.CHECK:
+                self._check(attempt)
+            case _:
+                assert_never(act)
+
+    def cancel(self, jobs: Sequence[str], *, force: bool = False) -> None:
+        for job in jobs:
+            attempt = self._running.get(int(job)) if job.isdigit() else None
+            if attempt is not None:
+                self._end(attempt, EndReason.CANCELLED, force=force)
+
+    def _end(self, attempt: Attempt, why: EndReason, *, force: bool = False) -> None:
+        """End an attempt, unless it has ended by itself, untold as yet."""
+        if attempt.why is None:
+            if has_ended(attempt.child.pid) and not attempt.leader_ended:
+                return
+            attempt.why = why
+        if force or attempt.grace <= 0:
+            self._kill(attempt)
+        elif not attempt.asked:
+            attempt.asked = True
+            self._signal(attempt, signal.SIGTERM)
+            self._signal(attempt, signal.SIGCONT)  # a stopped process would not hear SIGTERM
+            self._timers.add(time.monotonic() + attempt.grace, attempt, Act.KILL)
+
+    def _kill(self, attempt: Attempt) -> None:
+        attempt.killed = True
+        if attempt.child.pid in self._running:
+            self._signal(attempt, signal.SIGKILL)
+            if attempt.leader_ended:
+                self._reap(attempt)
+
+    def _signal(self, attempt: Attempt, number: int) -> None:
+        """Signal the whole group; its leader is not reaped, so the number is still its own."""
+        try:
+            os.killpg(attempt.child.pid, number)
+        except OSError as error:  # gone; or (EPERM) only zombies on macOS, or all of it runs as another user
+            if error.errno not in (errno.ESRCH, errno.EPERM):
+                raise
+
+    def _leader_ended(self, attempt: Attempt) -> None:
+        asked = attempt.asked or attempt.warned
+        if asked and not attempt.killed and live_members(attempt.child.pid):
+            # We asked it to end: what the leader started has the rest of the grace to clean up, too.
+            attempt.leader_ended = True
+            self._exits.forget(attempt.child)
+            self._timers.add(time.monotonic() + attempt.check_pause, attempt, Act.CHECK)
+        else:
+            self._reap(attempt)
+
+    def _reap(self, attempt: Attempt) -> None:
+        """Kill what is left of the group, then take the leader's status, which frees the group's number."""
+        pid = attempt.child.pid
+        self._signal(attempt, signal.SIGKILL)
+        if attempt.why is not None and attempt.mark:
+            end_stragglers(attempt.mark)
+        try:
+            _, attempt.status, attempt.usage = os.wait4(pid, 0)
+        except ChildProcessError:
+            pass
+        self._exits.forget(attempt.child)
+        del self._running[pid]
+        if _is_empty(pid):
+            self._settle(attempt)
+        else:
+            self._lingering[pid] = attempt
+            attempt.patience_at = time.monotonic() + _PATIENCE
+            self._timers.add(time.monotonic() + attempt.check_pause, attempt, Act.CHECK)
+
+    def _check(self, attempt: Attempt) -> None:
+        """Look again at a group whose leader has ended."""
+        pid, now = attempt.child.pid, time.monotonic()
+        lingering = pid in self._lingering
+        if live_members(pid) and not (lingering and now >= attempt.patience_at):
+            attempt.check_pause = min(2 * attempt.check_pause, _LONGEST_PAUSE)
+            self._timers.add(now + attempt.check_pause, attempt, Act.CHECK)
+        elif lingering:
+            attempt.hung = now >= attempt.patience_at
+            del self._lingering[pid]
+            self._settle(attempt)
+        else:
+            self._reap(attempt)
+
+    def _settle(self, attempt: Attempt) -> None:
+        attempt.done = True
+        if attempt.gpus:
+            held = {*self._free_gpus, *attempt.gpus}
+            self._free_gpus = [gpu for gpu in self._pool if gpu in held]
+        outcome = outcome_of(attempt, time.monotonic(), self._oom)
+        self._news[attempt.job] = JobReport(job=attempt.job, status=JobStatus.ENDED, outcome=outcome)
+
+    def accounting(self, jobs: Sequence[str]) -> dict[str, Outcome]:
+        return {}
+
+    def logs(self, job: str) -> list[str]:
+        """The log of a job; of those that ended, the last thousand are remembered."""
+        return [self._logs[job]] if job in self._logs else []
+
+    def _drop_old_logs(self) -> None:
+        for job in list(self._logs)[:-_LOGS_KEPT]:
+            if int(job) not in self._running:
+                del self._logs[job]
+
+    def find(self, names: Sequence[str]) -> dict[str, str]:
+        return {}
+
+    def fileno(self) -> int | None:
+        return self._exits.fileno()
+
+    def next_timeout(self) -> float | None:
+        if self._news:
+            return 0.0
+        times = [when for when in (self._timers.next(), self._memory.next_at) if when is not None]
+        waits = [max(0.0, min(times) - time.monotonic())] if times else []
+        interval = self._exits.interval()
+        return min(waits + ([interval] if interval is not None else []), default=None)
+
+    def close(self) -> None:
+        self._exits.close()
+
+
+def _is_empty(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    return False
