@@ -66,9 +66,13 @@ class PlanError(UserError):
 
 
 class CycleError(PlanError, ValueError):
-    """Tasks need each other in a circle; the message draws it as a path."""
+    """Tasks need each other in a circle; the message draws it as a path.
+
+    `path` holds the ids of the first one: each is needed by the next, the last by the first.
+    """
 
     code = "cycle"
+    path: tuple[str, ...] = ()
 
 
 class OptionError(UserError):

@@ -2,17 +2,18 @@
 
 Values only: frozen, holding tuples, so that they can be shared, compared and sent anywhere.
 (`msgspec.Struct` and not `dataclass`: half the memory, a fifth of the time to make, and importing
-`dataclasses` alone costs 17 ms of start-up.)
+`dataclasses` alone costs 17 ms of start-up. `gc=False`: values that hold only values can make no
+circle, and the collector would walk over all 100,000 of them again and again.)
 """
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from treadle.base.place import Place
+from treadle.base.place import Diagnostic, Place
 
 
-class Resources(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Resources(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What one attempt asks for. Nothing here bears identity: changing it re-runs nothing.
 
     `memory`, `disk`, `gpu_memory` in bytes and `time_limit` in whole seconds (None: not said);
@@ -36,14 +37,14 @@ class Resources(Struct, frozen=True, kw_only=True, omit_defaults=True):
     extra_args: tuple[str, ...] = ()
 
 
-class Growth(Struct, frozen=True):
+class Growth(Struct, frozen=True, gc=False):
     """How a resource grows on a retry: `x2` (factor) or `+8G` (add, in the resource's unit)."""
 
     factor: float = 1.0
     add: int = 0
 
 
-class Shell(Struct, frozen=True):
+class Shell(Struct, frozen=True, gc=False):
     """How command text is run: which shell, how strictly, after which prelude."""
 
     executable: str = "bash"
@@ -51,7 +52,7 @@ class Shell(Struct, frozen=True):
     prelude: str = ""
 
 
-class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """How the tasks of one rule are treated: one object, shared by all tasks of the rule.
 
     `retries` attempts after the first; `retry_delay` in seconds, doubling; `required` False: a failure
@@ -77,7 +78,7 @@ class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tags: tuple[str, ...] = ()
 
 
-class Command(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Command(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What a rule's task runs: `text` in the shell, then `script` (an argv) only after exit 0 of it.
 
     All texts may hold tokens (see `plan.tokens`): what only an attempt knows, or what must not bear
@@ -97,7 +98,7 @@ class Command(Struct, frozen=True, kw_only=True, omit_defaults=True):
     secrets: tuple[str, ...] = ()
 
 
-class Skip(Struct, frozen=True):
+class Skip(Struct, frozen=True, gc=False):
     """Why a task of the plan will not run and produces nothing.
 
     `why` is `when` (its condition is false), `upstream` (all producers of a fixed input are skipped)
@@ -108,7 +109,7 @@ class Skip(Struct, frozen=True):
     what: str = ""
 
 
-class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A task as a front door hands it in: everything but its edges.
 
     Paths are relative to the work folder (normalised, no `./`), or absolute as the author wrote them.
@@ -136,7 +137,7 @@ class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True):
     place: Place = Place()
 
 
-class ScheduledTask(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ScheduledTask(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A node of the plan. Everything is final but for the tokens in its command.
 
     `needs` are ids of tasks, sorted; `ordered` those of them that come from `depends_on` alone.
@@ -168,7 +169,8 @@ class ScheduledPlan(Struct, frozen=True, kw_only=True):
 
     `order` is topological (ties by priority, then id), `groups` are its parallel levels.
     `producer` tells which task makes a path. `pools` are the named resource groups and how many there are.
-    `sources` are the inputs that no task makes.
+    `sources` are the inputs that no task makes. `notes` are warnings that were found while it was built:
+    they are not part of its digest.
     """
 
     name: str
@@ -178,3 +180,4 @@ class ScheduledPlan(Struct, frozen=True, kw_only=True):
     producer: dict[str, str]
     pools: tuple[tuple[str, int], ...] = ()
     sources: frozenset[str] = frozenset()
+    notes: tuple[Diagnostic, ...] = ()

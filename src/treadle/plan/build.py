@@ -1,0 +1,110 @@
+"""Drafts to a plan: edges, order, levels, and every structural refusal, all told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from treadle.plan.edges import Edges, connect, find_makers
+from treadle.plan.findings import Findings
+from treadle.plan.graph import cycles, levels, topological
+from treadle.plan.nodes import Nodes, numbered
+from treadle.plan.notice import note_likeness, note_logs
+from treadle.plan.refuse import check_depends, check_outputs, check_pools, tell_cycles
+from treadle.plan.task import Draft, ScheduledPlan, ScheduledTask
+
+_WORTH_SHARING = 8
+
+
+def build(
+    name: str,
+    drafts: Sequence[Draft],
+    *,
+    pools: Sequence[tuple[str, int]] = (),
+    rules: Iterable[str] = (),
+    protected: Sequence[str] = (),
+) -> ScheduledPlan:
+    """The plan of workflow `name`; the same drafts in any order give the same plan.
+
+    `pools` are the named resource groups and how many there are of each; `rules` names rules that exist
+    though they may have no task; `protected` are normal paths that no task may make, or hold in a folder
+    that it makes, such as the workflow file. Whether source inputs exist is not looked at.
+    Raises PlanError with all that is wrong, CycleError where tasks need each other in a circle.
+    """
+    findings = Findings()
+    nodes = numbered(drafts, findings)
+    check_pools(nodes, dict(pools), findings)
+    check_depends(nodes, rules, findings)
+    made = find_makers(nodes, findings)
+    check_outputs(nodes, made, protected, findings)
+    edges = connect(nodes, made, findings)
+    order = topological(edges.needs, _rank(nodes))
+    if len(order) < len(nodes.ids):
+        tell_cycles(nodes, made, cycles(edges.needs, order), findings)
+    findings.stop()
+    note_logs(nodes, made, edges.sources, findings)
+    note_likeness(nodes, made, edges.sources, findings)
+    ids = nodes.ids
+    return ScheduledPlan(
+        name=name,
+        order=tuple(ids[number] for number in order),
+        groups=_groups(nodes, edges, order),
+        tasks=_tasks(nodes, edges, order),
+        producer={path: ids[number] for path, number in made.maker.items()},
+        pools=tuple(sorted(pools)),
+        sources=edges.sources,
+        notes=findings.notes(),
+    )
+
+
+def _rank(nodes: Nodes) -> list[int]:
+    """Each node's place among those that could come next: the higher priority first, then by id."""
+    rank = [0] * len(nodes.ids)
+    first = sorted(range(len(rank)), key=lambda number: -nodes.drafts[number].policy.priority)
+    for place, number in enumerate(first):
+        rank[number] = place
+    return rank
+
+
+def _groups(nodes: Nodes, edges: Edges, order: Sequence[int]) -> tuple[tuple[str, ...], ...]:
+    """The levels of the plan, each in plan order."""
+    level = levels(edges.needs, order)
+    groups: list[list[str]] = [[] for _ in range(max(level, default=-1) + 1)]
+    for number in order:
+        groups[level[number]].append(nodes.ids[number])
+    return tuple(map(tuple, groups))
+
+
+def _tasks(nodes: Nodes, edges: Edges, order: Sequence[int]) -> dict[str, ScheduledTask]:
+    """The tasks by id, in plan order. Many needs that several tasks share stay one tuple."""
+    shared: dict[int, tuple[str, ...]] = {}
+    tasks = {}
+    for number in order:
+        needs = edges.needs[number]
+        names = shared.get(id(needs)) or tuple(map(nodes.ids.__getitem__, needs))
+        if len(needs) > _WORTH_SHARING:
+            shared[id(needs)] = names
+        tasks[nodes.ids[number]] = _task(nodes, number, names, edges.ordered.get(number, frozenset()))
+    return tasks
+
+
+def _task(nodes: Nodes, number: int, needs: tuple[str, ...], ordered: frozenset[str]) -> ScheduledTask:
+    draft = nodes.drafts[number]
+    return ScheduledTask(
+        id=nodes.ids[number],
+        rule=draft.rule,
+        wildcards=draft.wildcards,
+        command=draft.command,
+        inputs=draft.inputs,
+        ancient=draft.ancient,
+        outputs=draft.outputs,
+        temporary=draft.temporary,
+        needs=needs,
+        ordered=ordered,
+        resources=draft.resources,
+        policy=draft.policy,
+        log=draft.log,
+        log_named=draft.log_named,
+        benchmark=draft.benchmark,
+        skip=nodes.skips[number],
+        place=draft.place,
+    )

@@ -1,0 +1,158 @@
+"""Edges by an index: who makes which path, and whom each task needs therefore."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from treadle.plan.findings import Findings
+from treadle.plan.nodes import Nodes
+from treadle.plan.paths import PathIndex
+
+
+class Made(Struct, frozen=True):
+    """The planned outputs: path -> number of its maker, and the folders around and below a path."""
+
+    maker: dict[str, int]
+    index: PathIndex
+
+    def makers(self, path: str) -> tuple[int, ...]:
+        """Who must run before `path` can be read, ascending; nobody for a source.
+
+        Its maker; else the maker of the folder that it lies in; else, when it is a folder itself, the
+        makers of all that lies in it.
+        """
+        own = self.maker.get(path)
+        if own is not None:
+            return (own,)
+        folder = self.index.nearest(path)
+        if folder:
+            return (self.maker[folder],)
+        if self.index.has_below(path):
+            return tuple(sorted({self.maker[inside] for inside in self.index.below(path)}))
+        return ()
+
+
+class Edges(Struct, frozen=True):
+    """`needs` of each node, ascending; ids of those `ordered` by `depends_on` alone; the source inputs."""
+
+    needs: list[tuple[int, ...]]
+    ordered: dict[int, frozenset[str]]
+    sources: frozenset[str]
+
+
+def find_makers(nodes: Nodes, findings: Findings) -> Made:
+    """Index every output that will be made; a path with two makers is refused and belongs to none."""
+    maker: dict[str, int] = {}
+    contested: dict[str, None] = {}
+    for number, draft in nodes.live():
+        for path in draft.outputs:
+            first = maker.setdefault(path, number)
+            if first != number:
+                contested[path] = None
+                _refuse_two(nodes, first, number, path, findings)
+    for path in contested:
+        del maker[path]
+    return Made(maker, PathIndex(maker))
+
+
+def connect(nodes: Nodes, made: Made, findings: Findings) -> Edges:
+    """Whom each node needs: the makers of its inputs and all tasks of the rules in its `depends_on`."""
+    needs: list[tuple[int, ...]] = [()] * len(nodes.ids)
+    ordered: dict[int, frozenset[str]] = {}
+    elsewhere: dict[str, tuple[int, ...]] = {}
+    after = _After(nodes)
+    for number, draft in nodes.live():
+        its = _read(draft.inputs, made, elsewhere)
+        if number in its:
+            _refuse_own(nodes, number, made, findings)
+            its = tuple(need for need in its if need != number)
+        if draft.depends_on:
+            its, ordered[number] = after.join(number, its, draft.depends_on)
+        needs[number] = its
+    return Edges(needs, ordered, frozenset(path for path, its in elsewhere.items() if not its))
+
+
+def _read(inputs: tuple[str, ...], made: Made, elsewhere: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    """The makers of the inputs; `elsewhere` remembers them for paths that are no output by themselves.
+
+    Tasks that read one folder and nothing else share one tuple.
+    """
+    find = made.maker.get
+    its: set[int] = set()
+    for path in inputs:
+        own = find(path)
+        if own is not None:
+            its.add(own)
+            continue
+        makers = elsewhere.get(path)
+        if makers is None:
+            makers = elsewhere[path] = made.makers(path)
+        if len(inputs) == 1:
+            return makers
+        if makers:
+            its.update(makers)
+    return tuple(sorted(its)) if len(its) > 1 else tuple(its)
+
+
+class _After:
+    """Edges from `depends_on`: a rule's name stands for all its tasks that are not skipped."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._ids = nodes.ids
+        self._tasks: dict[str, list[int]] = {}
+        for number, draft in nodes.live():
+            self._tasks.setdefault(draft.rule, []).append(number)
+        self._known: dict[tuple[str, ...], tuple[tuple[int, ...], frozenset[str]]] = {}
+
+    def join(
+        self, number: int, its: tuple[int, ...], rules: tuple[str, ...]
+    ) -> tuple[tuple[int, ...], frozenset[str]]:
+        """All that the node needs, and the ids of those that it needs for its `depends_on` alone.
+
+        Tasks that need nothing else share one tuple and one set.
+        """
+        members, names = self._members(rules)
+        if not its and self._ids[number] not in names:
+            return members, names
+        alone = set(members).difference(its, (number,))
+        return tuple(sorted(alone.union(its))), frozenset(map(self._ids.__getitem__, alone))
+
+    def _members(self, rules: tuple[str, ...]) -> tuple[tuple[int, ...], frozenset[str]]:
+        known = self._known.get(rules)
+        if known is None:
+            numbers = sorted({number for rule in rules for number in self._tasks.get(rule, ())})
+            known = tuple(numbers), frozenset(map(self._ids.__getitem__, numbers))
+            self._known[rules] = known
+        return known
+
+
+def _refuse_two(nodes: Nodes, first: int, second: int, path: str, findings: Findings) -> None:
+    one, other = nodes.drafts[first], nodes.drafts[second]
+    where = f" ({one.place})" if str(one.place) else ""
+    findings.error(
+        "two-producers",
+        f"{nodes.ids[first]}{where} and {nodes.ids[second]} both make {path}",
+        other.place,
+        "give each an output of its own, or `when` conditions of which only one can be true",
+        alike=(one.rule, other.rule),
+    )
+
+
+def _refuse_own(nodes: Nodes, number: int, made: Made, findings: Findings) -> None:
+    """Refuse an input that is, or lies in, an output of the same task; a folder above it is fine."""
+    draft = nodes.drafts[number]
+    for path in draft.inputs:
+        inside = [folder for folder in made.index.above(path) if made.maker[folder] == number]
+        if made.maker.get(path) == number:
+            message = f"{nodes.ids[number]} reads {path}, which is its own output"
+        elif inside:
+            message = f"{nodes.ids[number]} reads {path}, which lies in its own output {inside[0]}"
+        else:
+            continue
+        findings.error(
+            "reads-own-output",
+            message,
+            draft.place,
+            "write the result to another path",
+            alike=(draft.rule,),
+        )

@@ -1,0 +1,120 @@
+"""Targets to tasks: what a person names on the command line, with all that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import islice
+
+from treadle.base.errors import OptionError
+from treadle.base.names import did_you_mean
+from treadle.base.place import Diagnostic
+from treadle.plan import graph
+from treadle.plan.paths import PathIndex, relative_to
+from treadle.plan.task import ScheduledPlan
+
+_CANDIDATES = 2000  # names that a mistyped one is compared with: each costs some 20 us
+
+
+def select(
+    plan: ScheduledPlan,
+    targets: Sequence[str] = (),
+    *,
+    workdir: str = "",
+    upstream: bool = True,
+    downstream: bool = False,
+) -> frozenset[str]:
+    """The ids of the tasks that `targets` name, with all that these need, and on wish all that needs them.
+
+    A target is a task id, the name of a rule, an output path (relative to the work folder, or absolute
+    below `workdir`), a folder with outputs below it, a file in an output folder, or a pattern over ids
+    (`align/sample=S1*`); a name that is both a rule and a path means the rule, and `./name` the path.
+    Without targets: the tasks of rules marked `target`, of all rules if none is.
+    Raises OptionError that tells every target which names nothing, with the nearest name.
+    """
+    found = set(_named(plan, targets, workdir) if targets else _default(plan))
+    if downstream:
+        found |= graph.downstream(plan, found)
+    return graph.upstream(plan, found) if upstream else frozenset(found)
+
+
+def _default(plan: ScheduledPlan) -> Iterable[str]:
+    marked = [task for task in plan.order if plan.tasks[task].policy.target]
+    return marked or plan.order
+
+
+def _named(plan: ScheduledPlan, targets: Sequence[str], workdir: str) -> set[str]:
+    finder = _Finder(plan, workdir)
+    found: set[str] = set()
+    wrong = []
+    for target in dict.fromkeys(targets):
+        tasks = finder.find(target)
+        if tasks:
+            found.update(tasks)
+        else:
+            wrong.append(Diagnostic("unknown-target", finder.unknown(target), hint=finder.hint(target)))
+    if wrong:
+        raise OptionError(wrong)
+    return found
+
+
+class _Finder:
+    """The names of a plan, indexed when the first is looked up."""
+
+    def __init__(self, plan: ScheduledPlan, workdir: str) -> None:
+        self._plan = plan
+        self._workdir = workdir
+        self._rules: dict[str, list[str]] = {}
+        self._skipped: dict[str, list[str]] = {}
+        for task in plan.tasks.values():
+            self._rules.setdefault(task.rule, []).append(task.id)
+            if task.skip:
+                for path in task.outputs:
+                    self._skipped.setdefault(path, []).append(task.id)
+        self._made = PathIndex(plan.producer)
+
+    def find(self, target: str) -> Iterable[str]:
+        """The tasks that one target names; none when it names nothing."""
+        if target in self._plan.tasks:
+            return (target,)
+        if target in self._rules:
+            return self._rules[target]
+        return self._makers(relative_to(target, self._workdir)) or self._matching(target)
+
+    def _makers(self, path: str) -> list[str]:
+        """Who makes a path, the folder around it or what lies in it; else who would, but is skipped."""
+        maker = self._plan.producer
+        own = maker.get(path) or maker.get(self._made.nearest(path))
+        if own:
+            return [own]
+        if self._made.has_below(path):
+            return [maker[inside] for inside in self._made.below(path)]
+        return self._skipped.get(path, [])
+
+    def _matching(self, target: str) -> list[str]:
+        if not any(sign in target for sign in "*?["):
+            return []
+        return [task for task in self._plan.order if fnmatchcase(task, target)]
+
+    def unknown(self, target: str) -> str:
+        """What is wrong with a target that names nothing."""
+        path = relative_to(target, self._workdir)
+        if path in self._plan.sources:
+            return f"no task makes {target}: it is an input from outside"
+        if any(sign in target for sign in "*?["):
+            return f"no task id matches {target}"
+        return f"{target} is no rule, task or output of this plan"
+
+    def hint(self, target: str) -> str:
+        """The nearest name of the same kind."""
+        near = did_you_mean(target, islice(self._candidates(target), _CANDIDATES))
+        return near or "treadle plan --tasks lists what there is"
+
+    def _candidates(self, target: str) -> Iterator[str]:
+        """Rules; then ids of the rule, or outputs of the folder, that the target begins with."""
+        yield from self._rules
+        rule = target.partition("/")[0]
+        yield from self._rules.get(rule, ())
+        folder = relative_to(target, self._workdir).rpartition("/")[0] or "."
+        yield from self._made.below(folder)
+        yield from self._plan.order

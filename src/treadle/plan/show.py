@@ -1,0 +1,122 @@
+"""The plan for others to read: one JSON object, stable to the byte, and the digest of the plan."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+from msgspec import Struct
+from msgspec.json import Encoder
+from msgspec.structs import astuple
+
+from treadle.plan.task import Resources, ScheduledPlan, ScheduledTask
+from treadle.plan.tokens import shown
+
+SCHEMA = 1
+_RECIPE = "treadle plan 1"
+_AT_A_TIME = 1000
+_FIELDS = ScheduledTask.__struct_fields__
+_COMMAND, _RESOURCES, _POLICY, _SKIP, _PLACE = map(
+    _FIELDS.index, ("command", "resources", "policy", "skip", "place")
+)
+
+
+def plan_object(plan: ScheduledPlan) -> dict[str, Any]:
+    """The object of `plan --json` without the decision, ready for `msgspec.json.encode`.
+
+    `schema`, `name`, `digest`, `order`, `groups`, `pools`, and `tasks` in plan order, each a dict of its
+    own to which a caller may add. A token in a command stands as `{name}`. Places in files are left out:
+    they hang on how the file was named.
+    """
+    known: dict[int, dict[str, Any]] = {}
+    return {
+        "schema": SCHEMA,
+        "name": plan.name,
+        "digest": digest(plan),
+        "order": plan.order,
+        "groups": plan.groups,
+        "pools": dict(plan.pools),
+        "tasks": [_task_object(plan.tasks[task], known) for task in plan.order],
+    }
+
+
+def digest(plan: ScheduledPlan) -> str:
+    """The plan's identity: BLAKE2b-256 in hex over its name, its pools and its tasks in plan order.
+
+    Commands count with their tokens unbound. Places in files and notes do not count, nor does the work
+    folder. Every field is spelled out, so plans that are equal have one digest.
+    """
+    encoder = Encoder(order="deterministic")
+    summed = blake2b(encoder.encode((_RECIPE, _FIELDS, plan.name, plan.pools)), digest_size=32)
+    known: dict[int, Any] = {}
+    for start in range(0, len(plan.order), _AT_A_TIME):
+        some = plan.order[start : start + _AT_A_TIME]
+        summed.update(encoder.encode([_canonical(plan.tasks[task], known) for task in some]))
+    return summed.hexdigest()
+
+
+def _canonical(task: ScheduledTask, known: dict[int, Any]) -> list[Any]:
+    """The fields of a task in order, structs as tuples; `known` keeps those that many tasks share."""
+    row = list(astuple(task))
+    row[_COMMAND] = astuple(task.command)
+    row[_SKIP] = task.skip and astuple(task.skip)
+    row[_PLACE] = None
+    for at in (_RESOURCES, _POLICY):
+        row[at] = known.get(id(row[at])) or known.setdefault(id(row[at]), _flat(row[at]))
+    return row
+
+
+def _flat(value: Struct) -> tuple[Any, ...]:
+    return tuple(_flat(part) if isinstance(part, Struct) else part for part in astuple(value))
+
+
+def _task_object(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """What every task has, then what this one sets."""
+    command = task.command
+    found: dict[str, Any] = {
+        "id": task.id,
+        "rule": task.rule,
+        "wildcards": dict(task.wildcards),
+        "inputs": task.inputs,
+        "outputs": task.outputs,
+        "needs": task.needs,
+        "resources": {"threads": task.resources.threads, **_resources(task.resources, known)},
+        "command": shown(command.text),
+    }
+    optional = {
+        "script": [shown(argument) for argument in command.script],
+        "script_file": shown(command.script_file),
+        "pre_exec": shown(command.pre_exec),
+        "on_success": shown(command.on_success),
+        "on_failure": shown(command.on_failure),
+        "env": {name: shown(text) for name, text in command.env},
+        "secrets": command.secrets,
+        "ancient": sorted(task.ancient),
+        "ordered": sorted(task.ordered),
+        "temporary": task.temporary,
+        "log": task.log,
+        "benchmark": task.benchmark,
+        "policy": _said(task.policy, known),
+        "skip": task.skip and {"why": task.skip.why, "what": task.skip.what},
+    }
+    found.update((key, value) for key, value in optional.items() if value)
+    return found
+
+
+def _resources(resources: Resources, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    said = _said(resources, known)
+    return {**said, "groups": dict(resources.groups)} if resources.groups else said
+
+
+def _said(value: Struct, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """The fields of a struct, all of which have defaults, that are not at them; shared by its tasks."""
+    said = known.get(id(value))
+    if said is None:
+        fields = zip(value.__struct_fields__, astuple(value), value.__struct_defaults__)
+        said = {
+            name: _said(part, known) if isinstance(part, Struct) else part
+            for name, part, default in fields
+            if part != default
+        }
+        known[id(value)] = said
+    return said
