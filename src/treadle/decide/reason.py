@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from treadle.records.event import EndReason
+from treadle.records.event import EndReason, Evidence
 
 
 class Verdict(StrEnum):
@@ -143,7 +143,11 @@ AnyReason = (
 
 
 class Answer(Struct, frozen=True):
-    """The verdict on one task. `may_cut_off`: it may yet settle as unchanged, without running."""
+    """The verdict on one task. `may_cut_off`: it may yet settle as unchanged, without running.
+
+    `note` on a task that is up to date: `adopted` or `touched` (its evidence was taken over, nothing was
+    run), `unread` (a file above the digest limit was compared by size and time alone).
+    """
 
     verdict: Verdict
     reasons: tuple[AnyReason, ...] = ()
@@ -154,11 +158,16 @@ class Answer(Struct, frozen=True):
 class Decision(Struct, frozen=True):
     """One answer for every selected task, in plan order.
 
-    `adoptable` are tasks whose outputs nobody here recorded and which `--adopt` would take over.
+    `adoptable` are tasks whose outputs nobody here recorded and which `--adopt` would take over; `adopted`
+    the evidence of those that it does take over, to be recorded before anything starts. `refreshed` is
+    evidence of tasks that are up to date by content though a stat is not as recorded: recording it spares
+    the next reading.
     """
 
     answers: dict[str, Answer]
     adoptable: tuple[str, ...] = ()
+    refreshed: dict[str, Evidence] = {}
+    adopted: dict[str, Evidence] = {}
 
     def to_run(self) -> list[str]:
         """Ids of the tasks that will run, in plan order."""

@@ -1,0 +1,64 @@
+"""Outputs that nobody here has recorded: which may be taken over, and taking them over."""
+
+from __future__ import annotations
+
+from treadle.base.errors import PlanError
+from treadle.base.place import Diagnostic
+from treadle.decide.evidence import take
+from treadle.decide.facts import Facts, chosen, gather
+from treadle.decide.options import Options, Past
+from treadle.plan.task import ScheduledPlan, ScheduledTask
+from treadle.records.event import Evidence
+
+_SHOWN = 20
+
+
+def adoptable(task: ScheduledTask, facts: Facts, past: Past) -> bool:
+    """All its outputs and inputs are there, no output is older than an input, and no record knows an output.
+
+    (That no record knows the task is for the caller to see.)
+    """
+    if not task.outputs:
+        return False
+    look = facts.look_for(task)
+    outputs = [look(path) for path in task.outputs if facts.there(task, path)]
+    inputs = [look(path) for path in task.inputs if facts.there(task, path)]
+    if len(outputs) < len(task.outputs) or len(inputs) < len(task.inputs):
+        return False
+    oldest = min(record.mtime for record in outputs if record)
+    return all(
+        record.mtime <= oldest for record in inputs if record and record.path not in task.ancient
+    ) and not any(past.maker(path) is not None for path in task.outputs)
+
+
+def taken_over(task: ScheduledTask, facts: Facts, note: str) -> Evidence:
+    """Evidence of a task as it stands on the disk, as if it had run just now."""
+    look = facts.look_for(task)
+    script = (task.command.script_file,) if task.command.script_file else ()
+    seen = {path: record for path in (*task.inputs, *task.outputs, *script) if (record := look(path))}
+    return take(task, seen, seen, note=note)
+
+
+def touch(plan: ScheduledPlan, past: Past, options: Options) -> dict[str, Evidence]:
+    """Evidence, by task, that takes the selected tasks as up to date as they stand; no file is changed.
+
+    Outputs that were removed on purpose count as there. Raises `PlanError` with all outputs that are not
+    there, `DiskError` for what cannot be read.
+    """
+    facts = gather(plan, past, options, read=True)
+    tasks = [task for task in chosen(plan, options) if task.skip is None]
+    missing = [(path, task) for task in tasks for path in task.outputs if facts.records.get(path) is None]
+    if missing:
+        found = [
+            Diagnostic(
+                "touch-missing-output",
+                f"{task.id} cannot be taken as up to date: its output {path} is not there",
+                task.place,
+                "run it, or leave it out",
+            )
+            for path, task in missing[:_SHOWN]
+        ]
+        if len(missing) > _SHOWN:
+            found.append(Diagnostic("touch-missing-output", f"and {len(missing) - _SHOWN} more outputs"))
+        raise PlanError(found)
+    return {task.id: taken_over(task, facts, "touched") for task in tasks}

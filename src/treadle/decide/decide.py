@@ -1,0 +1,57 @@
+"""The one place that answers "must it run?": plan, facts and past in, an answer for every task out."""
+
+from __future__ import annotations
+
+from treadle.decide.cascade import Cascade
+from treadle.decide.facts import Facts
+from treadle.decide.missing import refuse_missing
+from treadle.decide.options import Options, Past
+from treadle.decide.own import Own
+from treadle.decide.reason import Answer, AnyReason, Decision, Verdict
+from treadle.plan.task import ScheduledPlan
+
+__all__ = ["Options", "decide"]
+
+
+def decide(plan: ScheduledPlan, facts: Facts, past: Past, options: Options) -> Decision:
+    """Which of the selected tasks will run, and why.
+
+    Raises `PlanError` with all source inputs and scripts that are missing and that a task must read which
+    is sure to run.
+    """
+    own = Own(plan, facts, past, options)
+    if own.firm:
+        cascade = Cascade(plan, own.live, own.evicted, options.cutoff)
+        cascade.spread(own.firm)
+        must = [plan.tasks[task] for task in own.live if task in cascade.must]
+        refuse_missing(plan, facts, options, must)
+        _fall(plan, own, cascade)
+    return Decision(
+        answers=own.answers,
+        adoptable=tuple(own.adoptable),
+        refreshed=own.refreshed,
+        adopted=own.adopted,
+    )
+
+
+def _fall(plan: ScheduledPlan, own: Own, cascade: Cascade) -> None:
+    """Give the tasks that the cascade reached their answers, each with the root of its cascade."""
+    firm = frozenset(own.firm)
+    needed = cascade.needed()
+    roots: dict[str, str] = {}
+    for task in own.live:
+        sure = task in cascade.must
+        if not sure and task not in cascade.may:
+            continue
+        roots[task] = task
+        if task in firm:
+            continue
+        reasons: list[AnyReason] = []
+        upstream = cascade.cause(plan.tasks[task], roots)
+        if upstream is not None:
+            reasons.append(upstream)
+            roots[task] = upstream.root
+        if task in needed:
+            reasons.append(needed[task])
+        own.refreshed.pop(task, None)
+        own.answers[task] = Answer(Verdict.WILL_RUN, tuple(reasons), may_cut_off=not sure)

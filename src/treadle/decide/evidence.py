@@ -1,0 +1,220 @@
+"""Evidence: taken and compared by one walk over a task, so that the two cannot drift apart.
+
+`take` writes down what a success left; `compare` takes it again from the world as it stands and tells the
+difference in reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from msgspec.structs import replace
+
+from treadle.decide.identity import FORMAT, changed_parts, identity, shown_text
+from treadle.decide.look import Look, looker
+from treadle.decide.reason import (
+    AnyReason,
+    CommandChanged,
+    InputAppeared,
+    InputChanged,
+    InputVanished,
+    OutputChanged,
+    OutputMissing,
+)
+from treadle.plan.task import Command, ScheduledTask
+from treadle.records.event import Evidence, FileRecord
+
+
+def take(
+    task: ScheduledTask,
+    before: Mapping[str, FileRecord],
+    after: Mapping[str, FileRecord],
+    *,
+    later: Mapping[str, FileRecord] | None = None,
+    note: str = "",
+) -> Evidence:
+    """What a success leaves: inputs and script (under its path with tokens) as they were `before` the
+    attempt, outputs as they were `after` it.
+
+    `later` are inputs and script as they were after it, when they were looked at again: one that is
+    another by then makes the result stale.
+    """
+    stale: tuple[str, ...] = ()
+    if later is not None:
+        paths = (*task.inputs, task.command.script_file) if task.command.script_file else task.inputs
+        stale = tuple([path for path in paths if _moved(before.get(path), later.get(path))])
+    return _observe(task, before.get, after.get, stale, note)
+
+
+def compare(task: ScheduledTask, evidence: Evidence, look: Look) -> tuple[AnyReason, ...]:
+    """Why the result that left this evidence does not stand; nothing: it does.
+
+    `look` may answer with the tombstone of what was removed on purpose.
+    """
+    return weigh(task, evidence, look)[0]
+
+
+def weigh(task: ScheduledTask, evidence: Evidence, look: Look) -> tuple[tuple[AnyReason, ...], Evidence]:
+    """`compare`, and the evidence with what was looked at just now where nothing speaks against it
+    (the same object where all stats are as recorded)."""
+    now = _observe(task, look, look)
+    if (
+        now.inputs == evidence.inputs
+        and now.outputs == evidence.outputs
+        and now.identity == evidence.identity
+        and not evidence.stale
+        and now.script == evidence.script
+    ):
+        return (), evidence
+    reasons = tuple(_differences(task, evidence, now))
+    return reasons, evidence if reasons else _refreshed(evidence, now)
+
+
+def examine(
+    task: ScheduledTask,
+    evidence: Evidence,
+    workdir: str,
+    flowdir: str = "",
+    *,
+    known: Look | None = None,
+    tombstone: Look | None = None,
+) -> tuple[tuple[AnyReason, ...], Evidence]:
+    """`weigh` a task against the disk as it stands now, for cut-off in the middle of a run.
+
+    `known` are records that spare a reading (those in the evidence always do), `tombstone` those of what
+    was removed on purpose. Raises `DiskError`.
+    """
+    own = {record.path: record for record in (*evidence.inputs, *evidence.outputs)}
+    if evidence.script is not None:
+        own[evidence.script.path] = evidence.script
+    at = looker(task, lambda path: (known(path) if known else None) or own.get(path), workdir, flowdir)
+    return weigh(task, evidence, lambda path: at(path) or (tombstone(path) if tombstone else None))
+
+
+def changed(before: FileRecord, now: FileRecord) -> str:
+    """How the content differs: `content`, `stat` (it was not read), or nothing where it does not."""
+    if before.folder != now.folder:
+        return "content"
+    if before.digest and now.digest:
+        return "content" if before.digest != now.digest else ""
+    if before.size != now.size:
+        return "content" if before.digest or before.folder else "stat"
+    return "stat" if before.mtime != now.mtime else ""
+
+
+def _observe(
+    task: ScheduledTask,
+    inputs: Look,
+    outputs: Look,
+    stale: tuple[str, ...] = (),
+    note: str = "",
+) -> Evidence:
+    command = task.command
+    script = inputs(command.script_file) if command.script_file else None
+    return Evidence(
+        identity=identity(task, script),
+        identity_format=FORMAT,
+        text=shown_text(command),
+        inputs=_records(task.inputs, inputs),
+        outputs=_records(task.outputs, outputs),
+        stale=stale,
+        note=note,
+        env=command.env,
+        script=script,
+    )
+
+
+def _records(paths: tuple[str, ...], look: Look) -> tuple[FileRecord, ...]:
+    found = tuple(map(look, paths))
+    if None in found:
+        return tuple([one or FileRecord(path, -1, 0, 0) for path, one in zip(paths, found)])
+    return found  # type: ignore[return-value]
+
+
+def _gone(record: FileRecord) -> bool:
+    return record.size < 0
+
+
+def _moved(before: FileRecord | None, later: FileRecord | None) -> bool:
+    if before is None or later is None:
+        return before is not later
+    return bool(changed(before, later))
+
+
+def _differences(task: ScheduledTask, old: Evidence, now: Evidence) -> Iterator[AnyReason]:
+    if now.identity != old.identity:
+        yield from _command_differences(task.command, old, now)
+    elif task.command.script_file in old.stale:
+        yield CommandChanged(part="script")
+    yield from _input_differences(task, old, now)
+    recorded = {record.path: record for record in old.outputs}
+    for record in now.outputs:
+        before = recorded.get(record.path)
+        if _gone(record):
+            yield OutputMissing(path=record.path)
+        elif before is not None and not _gone(before) and changed(before, record):
+            yield OutputChanged(path=record.path)
+
+
+def _command_differences(command: Command, old: Evidence, now: Evidence) -> Iterator[AnyReason]:
+    """Evidence by another recipe of identity is compared by what it shows: a new recipe re-runs nothing."""
+    same_recipe = old.identity_format == now.identity_format
+    parts = changed_parts(old.identity, now.identity) if same_recipe else ["text", "script", "env"]
+    for part in parts:
+        match part:
+            case "text":
+                paths = ["\n".join(one.path for one in evidence.outputs) for evidence in (old, now)]
+                if paths[0] != paths[1]:
+                    yield CommandChanged(part="outputs", old=paths[0], new=paths[1])
+                if old.text != now.text or (same_recipe and paths[0] == paths[1]):
+                    yield CommandChanged(part="text", old=old.text, new=now.text)
+            case "script":
+                names = [one.digest if one else "" for one in (old.script, now.script)]
+                if names[0] != names[1]:
+                    yield CommandChanged(part="script", old=names[0], new=names[1])
+            case "env":
+                if old.env != now.env:
+                    yield CommandChanged(part="env", old=_env_text(old.env), new=_env_text(now.env))
+            case "hooks":
+                hooks = (command.pre_exec, command.on_success, command.on_failure)
+                yield CommandChanged(part="hooks", new="\n".join(filter(None, hooks)))
+            case _:
+                yield CommandChanged(part=part)
+
+
+def _env_text(env: tuple[tuple[str, str], ...]) -> str:
+    return "\n".join(f"{name}={value}" for name, value in env)
+
+
+def _input_differences(task: ScheduledTask, old: Evidence, now: Evidence) -> Iterator[AnyReason]:
+    """An input that is gone is no difference: whether that is an error hangs on whether it is needed."""
+    stale = frozenset(old.stale)
+    recorded = {record.path: record for record in old.inputs}
+    for record in now.inputs:
+        path = record.path
+        before = recorded.pop(path, None)
+        if path in task.ancient:
+            continue
+        if before is None:
+            yield InputAppeared(path=path)
+        elif path in stale:
+            yield InputChanged(path=path, how="while_running")
+        elif _gone(record):
+            continue
+        elif _gone(before):
+            yield InputAppeared(path=path)
+        elif how := changed(before, record):
+            yield InputChanged(path=path, how=how)
+    for path in recorded:
+        yield InputVanished(path=path)
+
+
+def _refreshed(old: Evidence, now: Evidence) -> Evidence:
+    """What was looked at now in the place of what was recorded; what is gone stays as it was."""
+    recorded = {record.path: record for record in (*old.inputs, *old.outputs)}
+    return replace(
+        now,
+        inputs=tuple([recorded.get(one.path, one) if _gone(one) else one for one in now.inputs]),
+        outputs=now.outputs,
+        note=old.note,
+    )

@@ -1,0 +1,78 @@
+"""The identity of a task's command: what must stay the same for its result to stand.
+
+Resource values, the work folder and the workflow's folder stand in the texts as tokens, so that they bear
+no identity; partition, retries, priority, time limit and an unnamed log are not in it at all.
+
+The identity is written in five parts with dots between them, so that it can be said which one changed:
+the command (text, script arguments, declared outputs), the content of the script, exported variables,
+hooks, and the shell. A part that is as it is by default is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import blake2b
+
+from treadle.plan.task import Command, ScheduledTask, Shell
+from treadle.records.event import FileRecord
+
+FORMAT = 1  # of the recipe below; evidence of another format is compared by what it shows
+PARTS = ("text", "script", "env", "hooks", "shell")
+SHOWN = 4096  # characters of a command that are kept for showing what changed
+
+_PLAIN_SHELL = Shell()
+
+
+def identity(task: ScheduledTask, script: FileRecord | None) -> str:
+    """The identity of a task's command; `script` is its script file as it stands (None: it is not there)."""
+    command = task.command
+    argv, outputs = command.script, task.outputs
+    main = _digest((command.text, str(len(argv)), *argv, *outputs))
+    if not (command.script_file or command.env or hooked(command)) and task.policy.shell == _PLAIN_SHELL:
+        return main + "...."
+    return ".".join(
+        (
+            main,
+            _script_part(command, script),
+            _digest(one for pair in command.env for one in pair) if command.env else "",
+            _digest((command.pre_exec, command.on_success, command.on_failure)) if hooked(command) else "",
+            _shell_part(task.policy.shell),
+        )
+    )
+
+
+def changed_parts(old: str, new: str) -> list[str]:
+    """Which of `PARTS` differ between two identities of one format."""
+    return [part for part, a, b in zip(PARTS, old.split("."), new.split(".")) if a != b]
+
+
+def shown_text(command: Command) -> str:
+    """The command in token form, cut, for showing what changed."""
+    if not command.script:
+        return command.text[:SHOWN]
+    return "\n".join(filter(None, (command.text, " ".join(command.script))))[:SHOWN]
+
+
+def hooked(command: Command) -> bool:
+    """The command has a hook."""
+    return bool(command.pre_exec or command.on_success or command.on_failure)
+
+
+def _script_part(command: Command, script: FileRecord | None) -> str:
+    if not command.script_file:
+        return ""
+    return script.digest[:32] if script is not None else "absent"
+
+
+@lru_cache(maxsize=256)
+def _shell_part(shell: Shell) -> str:
+    if shell == _PLAIN_SHELL:
+        return ""
+    return _digest((shell.executable, "strict" if shell.strict else "", shell.prelude))
+
+
+def _digest(texts: Iterable[str]) -> str:
+    """128 bits over a list of texts, each with its length before it, so that no two lists look alike."""
+    joined = "".join([f"{len(text)}:{text}" for text in texts])
+    return blake2b(joined.encode(), digest_size=16, person=b"treadle command").hexdigest()

@@ -1,0 +1,80 @@
+"""The refusal of a plan whose tasks must read what is not there and nobody makes: all of it at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from itertools import islice
+
+from treadle.base.errors import PlanError
+from treadle.base.names import nearest
+from treadle.base.place import Diagnostic
+from treadle.decide.facts import Facts
+from treadle.decide.look import place_of
+from treadle.decide.options import Options
+from treadle.plan.paths import relative_to
+from treadle.plan.task import ScheduledPlan, ScheduledTask
+from treadle.plan.tokens import shown
+
+_SHOWN = 20  # missing paths that are told one by one
+_WANTING = 3  # tasks that are named for each
+_LIKE = 1000  # names that are compared with the missing one
+
+
+def refuse_missing(
+    plan: ScheduledPlan, facts: Facts, options: Options, running: Iterable[ScheduledTask]
+) -> None:
+    """Raise `PlanError` when tasks that must run (`running`, in plan order) lack a source input or script."""
+    wanted: dict[str, list[ScheduledTask]] = {}
+    for task in running:
+        for path in task.inputs:
+            if not facts.there(task, path) and not _will_be_made(plan, options, path):
+                wanted.setdefault(path, []).append(task)
+        script = task.command.script_file
+        if script and facts.record(script) is None and not _script_will_be_made(plan, options, script):
+            wanted.setdefault(script, []).append(task)
+    if wanted:
+        found = [_finding(plan, facts, path, tasks) for path, tasks in islice(wanted.items(), _SHOWN)]
+        if len(wanted) > _SHOWN:
+            found.append(Diagnostic("missing-input", f"and {len(wanted) - _SHOWN} more that do not exist"))
+        raise PlanError(found)
+
+
+def _will_be_made(plan: ScheduledPlan, options: Options, path: str) -> bool:
+    """Somebody of the selection makes it; what is no source is made, wholly or in part."""
+    maker = plan.producer.get(path)
+    if maker is None:
+        return path not in plan.sources
+    return options.selected is None or maker in options.selected
+
+
+def _script_will_be_made(plan: ScheduledPlan, options: Options, script: str) -> bool:
+    place = place_of(script, options.workdir, options.flowdir)
+    return relative_to(place, options.workdir) in plan.producer
+
+
+def _finding(plan: ScheduledPlan, facts: Facts, path: str, tasks: list[ScheduledTask]) -> Diagnostic:
+    names = ", ".join(task.id for task in tasks[:_WANTING])
+    if len(tasks) > _WANTING:
+        names += f" and {len(tasks) - _WANTING} more"
+    place = tasks[0].place
+    if path == tasks[0].command.script_file:
+        message = f"the script {shown(path)} does not exist (wanted by {names})"
+        return Diagnostic("missing-script", message, place)
+    maker = plan.producer.get(path)
+    if maker is not None:
+        message = f"the input {path} does not exist (wanted by {names}), and {maker} is not selected"
+        return Diagnostic("missing-input", message, place, f"select {maker} as well: it makes it")
+    message = f"the input {path} does not exist, and no task makes it (wanted by {names})"
+    return Diagnostic("missing-input", message, place, _hint(path, facts))
+
+
+def _hint(path: str, facts: Facts) -> str:
+    """The nearest name in the folder where it should be."""
+    folder, name = os.path.split(path)
+    names = facts.nearby.get(folder)
+    if names is None:
+        return f"there is no folder {folder}" if facts.nearby and folder else ""
+    like = (one for one in names if abs(len(one) - len(name)) <= len(name) // 2)
+    found = nearest(name, islice(like, _LIKE))
+    return f"did you mean '{os.path.join(folder, found)}'?" if found else ""

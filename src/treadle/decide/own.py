@@ -1,0 +1,121 @@
+"""What each task's own evidence says, before anything spreads from one task to another."""
+
+from __future__ import annotations
+
+from treadle.decide.adopt import adoptable, taken_over
+from treadle.decide.evidence import weigh
+from treadle.decide.facts import Facts, chosen
+from treadle.decide.options import Options, Past
+from treadle.decide.reason import (
+    Answer,
+    AnyReason,
+    Forced,
+    LastFailed,
+    NeverRan,
+    OutputChanged,
+    OutputMissing,
+    Verdict,
+)
+from treadle.decide.skips import Skips
+from treadle.plan.task import ScheduledPlan, ScheduledTask
+from treadle.records.event import End, EndReason, Evidence, Outcome, evidence_key
+
+_NOTED = {note: Answer(Verdict.UP_TO_DATE, note=note) for note in ("", "unread", "touched", "adopted")}
+_FORCED = Forced()
+
+
+class Own:
+    """One walk over the selected tasks, in plan order.
+
+    `answers` has all of them, as if nothing spread. Of those that are not skipped (`live`), `firm` run for
+    reasons of their own, and `evicted` have outputs that were removed on purpose but are up to date.
+    """
+
+    def __init__(self, plan: ScheduledPlan, facts: Facts, past: Past, options: Options) -> None:
+        self._facts = facts
+        self._past = past
+        self._options = options
+        self.answers: dict[str, Answer] = {}
+        self.live: list[str] = []
+        self.firm: list[str] = []
+        self.evicted: dict[str, tuple[str, ...]] = {}
+        self.refreshed: dict[str, Evidence] = {}
+        self.adopted: dict[str, Evidence] = {}
+        self.adoptable: list[str] = []
+        skips = Skips(plan, facts, options)
+        for task in chosen(plan, options):
+            key = evidence_key(plan.name, task.id, task.outputs)
+            evidence = past.evidence(key)
+            skip = skips.reason(task, evidence)
+            if skip is not None:
+                self.answers[task.id] = Answer(Verdict.SKIPPED, (skip,))
+            else:
+                self.live.append(task.id)
+                self.answers[task.id] = self._answer(task, key, evidence)
+
+    def _answer(self, task: ScheduledTask, key: str, evidence: Evidence | None) -> Answer:
+        options = self._options
+        forced = options.force_all or task.id in options.forced
+        last = self._past.last(key)
+        if evidence is None and last is None and not forced:
+            evidence = self._adopted(task)
+        reasons = self._reasons(task, key, evidence, last)
+        if forced:
+            reasons = (*reasons, _FORCED)
+        if reasons:
+            self.firm.append(task.id)
+            return Answer(Verdict.WILL_RUN, reasons)
+        if self._facts.evicted and not self._facts.evicted.isdisjoint(task.outputs):
+            self.evicted[task.id] = tuple([path for path in task.outputs if path in self._facts.evicted])
+        note = evidence.note if evidence is not None else ""
+        if not note and self._facts.unread and self._is_unread(task):
+            note = "unread"
+        return _NOTED.get(note) or Answer(Verdict.UP_TO_DATE, note=note)
+
+    def _adopted(self, task: ScheduledTask) -> Evidence | None:
+        """Evidence for outputs that nobody knows, where the user wants them taken over."""
+        if not adoptable(task, self._facts, self._past):
+            return None
+        if not self._options.adopt:
+            self.adoptable.append(task.id)
+            return None
+        evidence = self.adopted[task.id] = taken_over(task, self._facts, "adopted")
+        return evidence
+
+    def _reasons(
+        self,
+        task: ScheduledTask,
+        key: str,
+        evidence: Evidence | None,
+        last: tuple[End, Outcome | None] | None,
+    ) -> tuple[AnyReason, ...]:
+        failed = _failure(last) if last is not None else None
+        if evidence is None:
+            there = bool(task.outputs) and all(self._facts.record(path) for path in task.outputs)
+            return (failed or NeverRan(outputs_exist=there),)
+        reasons, now = weigh(task, evidence, self._facts.look_for(task))
+        if failed is not None:  # what it did to its outputs goes without saying
+            return (failed, *(why for why in reasons if not isinstance(why, OutputMissing | OutputChanged)))
+        for path in task.outputs:
+            maker = self._past.maker(path)
+            if maker is not None and maker != key:
+                taken = OutputChanged(path=path)
+                if taken not in reasons and self._facts.record(path) is not None:
+                    reasons = (*reasons, taken)
+        if now is not evidence and not reasons:
+            self.refreshed[task.id] = now
+        return reasons
+
+    def _is_unread(self, task: ScheduledTask) -> bool:
+        unread = self._facts.unread
+        return not (unread.isdisjoint(task.inputs) and unread.isdisjoint(task.outputs))
+
+
+def _failure(last: tuple[End, Outcome | None]) -> LastFailed | None:
+    """How the last attempt failed or was interrupted; None: it did not."""
+    end, outcome = last
+    if outcome is not None and outcome.reason is not EndReason.OK:
+        return LastFailed(how=outcome.reason, exit_code=outcome.exit_code)
+    if end is End.CANCELLED:
+        return LastFailed(how=EndReason.CANCELLED)
+    return LastFailed() if end is End.FAILED else None
