@@ -71,8 +71,30 @@ class StateFolder(Struct, frozen=True):
         return os.path.join(self.root, "VERSION")
 
     @property
+    def ignore(self) -> str:
+        """Keeps the state out of version control."""
+        return os.path.join(self.root, ".gitignore")
+
+    def kept_copy(self, version: int) -> str:
+        """The records as they were before they left `version`."""
+        return os.path.join(self.root, f"version-{version}")
+
+    @property
     def lock(self) -> str:
         return os.path.join(self.root, "lock")
+
+    def lock_made(self, uuid: str) -> str:
+        """A lock that is not yet one: the private file of who wants it."""
+        return os.path.join(self.root, f"lock.new.{uuid}")
+
+    def lock_claim(self, uuid: str) -> str:
+        """The right to put something in the place of the lock `uuid`."""
+        return os.path.join(self.root, f"lock.over.{uuid}")
+
+    def lock_leftovers(self) -> list[str]:
+        """Private files and claims that stand there, of the living and of the dead."""
+        names = sorted(os.listdir(self.root))
+        return [os.path.join(self.root, name) for name in names if name.startswith("lock.")]
 
     @property
     def checkpoint(self) -> str:
@@ -85,6 +107,10 @@ class StateFolder(Struct, frozen=True):
     @property
     def latest(self) -> str:
         return os.path.join(self.root, "runs", "latest")
+
+    def latest_made(self, run: str) -> str:
+        """The next `latest`, before it takes the place of the last one."""
+        return os.path.join(self.root, "runs", f".latest-{run}")
 
     @property
     def trash(self) -> str:

@@ -1,0 +1,134 @@
+"""The checkpoint file: the copy of what settled tasks left, appended by runs and compacted at times."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Self
+
+from treadle.base.errors import DiskError
+from treadle.base.files import disk_error, write_whole
+from treadle.base.layout import StateFolder
+from treadle.base.mask import Mask
+from treadle.records.append import Appender
+from treadle.records.event import Event
+from treadle.records.journal import is_ended, mend, read_journal
+from treadle.records.line import HEAD, Line, encode_checkpoint, line_of, lines_of
+from treadle.records.past import Past, journaled_runs
+
+SMALL = 1 << 20  # bytes up to which nobody minds lines that are superseded
+_CHUNK = 4 << 20  # bytes that wait in memory at most, unless the disk refuses
+
+
+class Checkpoint:
+    """The file, open for appending. Only the holder of the lock may.
+
+    It is a copy, so it is written late: what is noted reaches the disk by `flush`, which must come before
+    the journal says that its run ended. Until then the journal is read in its stead.
+    """
+
+    __slots__ = ("_buffer", "_file", "_mask", "_run", "_size")
+
+    def __init__(self, file: Appender, run: str, mask: Mask | None) -> None:
+        self._file = file
+        self._run = run
+        self._mask = mask
+        self._buffer: list[bytes] = []
+        self._size = 0
+
+    @classmethod
+    def open(cls, state: StateFolder, run: str = "", mask: Mask | None = None) -> Self:
+        """Open for what `run` leaves; mended where it is torn, made where it is missing.
+
+        Raises `DiskError`.
+        """
+        if _size(state.checkpoint):
+            mend(state.checkpoint)
+        if not _size(state.checkpoint):
+            rebuild(state)
+        return cls(Appender.open(state.checkpoint), run, mask)
+
+    def note(self, events: Iterable[Event]) -> None:
+        """Take down what the events leave behind. Never fails: what cannot be written yet is kept."""
+        self.append(line for event in events if (line := line_of(event, self._run, self._mask)) is not None)
+
+    def append(self, lines: Iterable[Line]) -> None:
+        """As `note`, for lines."""
+        data = encode_checkpoint(lines)
+        if data:
+            self._buffer.append(data)
+            self._size += len(data)
+        if self._size > _CHUNK:
+            try:
+                self.flush()
+            except DiskError:
+                pass  # the last flush tells of it
+
+    def flush(self) -> None:
+        """See all that was noted onto the disk. Raises `DiskError`: call it again then."""
+        if self._buffer:
+            self._file.write(b"".join(self._buffer))
+            self._buffer.clear()
+            self._size = 0
+        self._file.sync()
+
+    def close(self) -> None:
+        """Give the descriptor back. What was not flushed is dropped: the journal has it."""
+        self._file.close()
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise disk_error("look at", path, error) from error
+
+
+def rebuild(state: StateFolder) -> None:
+    """Make a checkpoint file that is missing, from all journals that are kept and ended.
+
+    Raises `DiskError` and, for a damaged journal, `RecordError`.
+    """
+    past = Past()
+    for run in journaled_runs(state):
+        if is_ended(run.events):  # else it is completed by `recover`, or goes on
+            past.add(lines_of(read_journal(run.events).events))
+    _write(state.checkpoint, past.lines())
+
+
+def compact(path: str, past: Past, lines: int, *, small: int = SMALL) -> bool:
+    """Write the file anew when it has grown and most of its `lines` are dead; whether it was done.
+
+    `past` is what the lines fold to. The file is replaced as a whole, so a reader sees the old one or the
+    new one; nobody may have it open for appending. A disk that refuses leaves the old one, unsaid.
+    """
+    if lines <= 2 * len(past) or _size(path) <= small:
+        return False
+    try:
+        _write(path, past.lines())
+    except DiskError:
+        return False
+    return True
+
+
+def _write(path: str, lines: Iterable[Line]) -> None:
+    write_whole(path, HEAD + encode_checkpoint(lines), durable=True)
+
+
+def append_missing(checkpoint: Checkpoint, lines: Sequence[Line], known: Iterable[Line]) -> Sequence[Line]:
+    """Complete the copy of one run, of which the file holds the lines `known`; those that were appended.
+
+    From the first missing line on all are appended, in order: the last line about a thing counts.
+    """
+    there = set(_each(known))
+    for at, line in enumerate(_each(lines)):
+        if line not in there:
+            checkpoint.append(lines[at:])
+            return lines[at:]
+    return ()
+
+
+def _each(lines: Iterable[Line]) -> Iterable[bytes]:
+    return (encode_checkpoint([line]) for line in lines)

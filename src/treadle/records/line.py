@@ -1,0 +1,223 @@
+"""The lines of the checkpoint file: what a run leaves behind for the decisions of later ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec import Raw, Struct
+
+from treadle.base.errors import RecordError
+from treadle.base.mask import Mask
+from treadle.base.place import Place
+from treadle.records.encode import encode_evidence
+from treadle.records.event import (
+    AttemptSubmitted,
+    End,
+    EndReason,
+    Event,
+    Evidence,
+    FileRecord,
+    Outcome,
+    OutputEvicted,
+    RunStarted,
+    TaskSettled,
+    evidence_key,
+)
+from treadle.records.read import cut_torn, damaged, decode_lines, read_bytes
+
+CHECKPOINT_FORMAT = 1
+
+
+class Tried(Struct, frozen=True, array_like=True, tag="tried"):
+    """How the last attempt of a task ended; it says nothing about evidence from before.
+
+    `seconds` of wall time are those of the last success.
+    """
+
+    key: str
+    task: str
+    run: str
+    attempt: int
+    n: int
+    state: End
+    reason: EndReason = EndReason.OK
+    exit_code: int | None = None
+    seconds: float | None = None
+
+
+class Settled(Tried, frozen=True, array_like=True, tag="settled"):
+    """The same, with evidence: as JSON, for most of it is never asked for.
+
+    `made` are the output paths in it, None when that is exactly the key; `present` those that stood there
+    when it was taken, None: all. State and evidence may be of different attempts in a compacted file.
+    """
+
+    made: tuple[str, ...] | None = None
+    present: tuple[str, ...] | None = None
+    evidence: Raw = Raw(b"null")
+
+    def paths(self) -> tuple[str, ...]:
+        """The output paths that the evidence records."""
+        return (self.key,) if self.made is None else self.made
+
+    def paths_present(self) -> tuple[str, ...]:
+        """Those of them that were made or found, so that no tombstone of theirs stands any longer."""
+        return self.paths() if self.present is None else self.present
+
+
+class Evicted(Struct, frozen=True, array_like=True, tag="evicted"):
+    """A tombstone: an output that was removed on purpose, as it was."""
+
+    key: str
+    task: str
+    run: str
+    record: FileRecord
+
+
+Line = Tried | Settled | Evicted
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
+
+
+class _Head(Struct):
+    checkpoint: int
+
+
+HEAD = _ENCODER.encode(_Head(CHECKPOINT_FORMAT)) + b"\n"
+
+
+def encode_checkpoint(lines: Iterable[Line]) -> bytes:
+    """Lines of JSON, each with its newline; the head is not among them."""
+    return _ENCODER.encode_lines(lines)
+
+
+def read_checkpoint(path: str) -> list[Line] | None:
+    """All lines, a torn last one left out; None when the file is missing or empty.
+
+    Raises `RecordError` for damage anywhere but in a torn tail, and for a newer format.
+    """
+    if not os.path.exists(path):
+        return None
+    data = cut_torn(read_bytes(path))
+    if not data:
+        return None
+    start = data.index(b"\n") + 1
+    _check_head(data[:start], path)
+    _check_text(data, path)
+    return decode_lines(_DECODER, data[start:], path, first=2)
+
+
+def _check_head(head: bytes, path: str) -> None:
+    try:
+        found = msgspec.json.decode(head, type=_Head).checkpoint
+    except msgspec.MsgspecError as error:
+        raise damaged(path, 1, str(error)) from None
+    if found > CHECKPOINT_FORMAT:
+        raise RecordError(
+            f"written in format {found} by a newer Treadle; this one reads up to format {CHECKPOINT_FORMAT}",
+            place=Place(path, 1),
+            hint="use the newer Treadle in this folder",
+            code="newer-format",
+        )
+
+
+def _check_text(data: bytes, path: str) -> None:
+    """Evidence is skipped by its braces and quotes, so whether it is text must be looked at here."""
+    if data.isascii():
+        return
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise damaged(path, data.count(b"\n", 0, error.start) + 1, "it is not UTF-8 text") from None
+
+
+def line_of(event: Event, run: str, mask: Mask | None = None) -> Line | None:
+    """What an event leaves behind, if anything: ends of attempts, evidence, tombstones."""
+    match event:
+        case TaskSettled() if event.evidence is not None or _was_tried(event):
+            return _settled(event, run, mask)
+        case OutputEvicted(task=task, key=key, record=record):
+            return Evicted(key, task, run, record)
+        case _:
+            return None
+
+
+def _was_tried(event: TaskSettled) -> bool:
+    """If nothing was tried, what was true of the task before still is."""
+    return event.state in (End.SUCCEEDED, End.FAILED) or (event.state is End.CANCELLED and event.n > 0)
+
+
+def _settled(event: TaskSettled, run: str, mask: Mask | None) -> Tried | Settled:
+    outcome = event.outcome or Outcome()
+    seconds = _seconds(outcome) if event.state is End.SUCCEEDED else None
+    known = (event.key, event.task, run, event.attempt, event.n, event.state)
+    ended = (outcome.reason, outcome.exit_code, seconds)
+    if event.evidence is None:
+        return Tried(*known, *ended)
+    evidence = event.evidence
+    made = (_made(event.key, evidence), _present(event.state, evidence))
+    return Settled(*known, *ended, *made, encode_evidence(evidence, mask))
+
+
+def _seconds(outcome: Outcome) -> float | None:
+    if outcome.usage.wall is not None:
+        return outcome.usage.wall
+    if outcome.start is None or outcome.end is None:
+        return None
+    return max(0.0, outcome.end - outcome.start)
+
+
+def _made(key: str, evidence: Evidence) -> tuple[str, ...] | None:
+    paths = tuple(output.path for output in evidence.outputs)
+    return None if paths == (key,) else paths
+
+
+def _present(state: End, evidence: Evidence) -> tuple[str, ...] | None:
+    """Evidence that was only refreshed (no success, no note) says nothing about outputs being there."""
+    if state is not End.SUCCEEDED and not evidence.note:
+        return ()
+    there = tuple(output.path for output in evidence.outputs if output.size >= 0)
+    return None if len(there) == len(evidence.outputs) else there
+
+
+def open_attempts(events: Iterable[Event]) -> dict[str, AttemptSubmitted]:
+    """The last attempt of each task that was tried and never settled."""
+    found: dict[str, AttemptSubmitted] = {}
+    for event in events:
+        if isinstance(event, AttemptSubmitted):
+            found[event.task] = event
+        elif isinstance(event, TaskSettled):
+            found.pop(event.task, None)
+    return found
+
+
+def key_of(attempt: AttemptSubmitted, started: RunStarted) -> str:
+    """The evidence key of the task that was tried."""
+    return evidence_key(started.workflow, attempt.task, attempt.outputs)
+
+
+def lines_of(events: Sequence[Event], mask: Mask | None = None) -> list[Line]:
+    """What a journal leaves behind; an attempt that was submitted and never settled was interrupted."""
+    if not events:
+        return []
+    started = first_of(events)
+    lines = [line for event in events if (line := line_of(event, started.run, mask)) is not None]
+    lines += (_interrupted(attempt, started) for attempt in open_attempts(events).values())
+    return lines
+
+
+def first_of(events: Sequence[Event]) -> RunStarted:
+    """The first event of a journal, which says whose it is."""
+    match events[0]:
+        case RunStarted() as started:
+            return started
+        case other:
+            raise ValueError(f"a journal begins with run_started, not with {type(other).__name__}")
+
+
+def _interrupted(attempt: AttemptSubmitted, started: RunStarted) -> Tried:
+    known = (key_of(attempt, started), attempt.task, started.run, attempt.attempt, attempt.n)
+    return Tried(*known, End.CANCELLED, EndReason.INTERRUPTED)

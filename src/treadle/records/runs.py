@@ -1,0 +1,169 @@
+"""The folders of runs: made exclusively, the last ones kept, those of the living left alone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import time
+from collections.abc import Iterator
+
+from treadle.base.errors import DiskError, RecordError
+from treadle.base.files import disk_error, remove
+from treadle.base.layout import RunFolder, StateFolder
+from treadle.records.event import EndReason
+from treadle.records.journal import is_ended, read_journal
+from treadle.records.line import first_of, key_of, open_attempts
+from treadle.records.owner import Life, Owner, Pulse, life, read_owner
+from treadle.records.past import Past, load_past
+
+KEEP = 20
+LOCAL = "local"  # the backend whose attempts do not outlive their run, but for orphans that `recover` tells
+_RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}\Z")
+_STAMP = "%Y%m%dT%H%M%SZ"
+_AHEAD = 3600  # seconds by which a clock may have been wrong, for ids to go on from there
+_QUIET = 3600.0  # seconds after which a run elsewhere that holds no lock and shows no life counts as gone
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
+_BLOCK = 1 << 20
+
+
+def new_run(state: StateFolder, owner: Owner, *, now: float) -> RunFolder:
+    """Make the folder of a run, with its `owner` file and `logs/`, and let `latest` point to it.
+
+    `now` in seconds since the epoch. Ids sort as the runs began, also when the clock was set back. A run
+    that holds no lock keeps its owner file moving (`Pulse.reopen`). Raises `DiskError`.
+    """
+    try:
+        os.makedirs(state.runs, exist_ok=True)
+        folder = _make_folder(state, now)
+        os.mkdir(folder.logs)
+        Pulse.create(folder.owner, owner, 0.0).close()
+        _point_latest(state, folder)
+    except OSError as error:
+        raise disk_error("make the folder of a run in", state.runs, error) from error
+    return folder
+
+
+def _make_folder(state: StateFolder, now: float) -> RunFolder:
+    stamp = time.strftime(_STAMP, time.gmtime(now))
+    newest = max((run.partition("-")[0] for run in state.run_ids()), default="")
+    if stamp <= newest <= time.strftime(_STAMP, time.gmtime(now + _AHEAD)):
+        stamp = _second_after(newest)
+    while True:
+        folder = state.run(f"{stamp}-{os.urandom(2).hex()}")
+        try:
+            os.mkdir(folder.root)
+            return folder
+        except FileExistsError:
+            continue
+
+
+def _second_after(stamp: str) -> str:
+    import calendar  # only for two runs in one second
+
+    return time.strftime(_STAMP, time.gmtime(calendar.timegm(time.strptime(stamp, _STAMP)) + 1))
+
+
+def _point_latest(state: StateFolder, folder: RunFolder) -> None:
+    aside = state.latest_made(folder.run)
+    try:
+        os.symlink(folder.run, aside)
+        os.replace(aside, state.latest)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:  # a file system without them: the newest folder is the latest
+            raise
+
+
+def is_live(folder: RunFolder) -> bool:
+    """Whether the run goes on at this moment, as far as one look can tell."""
+    return not is_ended(folder.events) and not owner_is_gone(folder)
+
+
+def owner_is_gone(folder: RunFolder) -> bool:
+    """Whether nobody writes the journal of this run any longer.
+
+    By its process where that can be seen from here; else, when it held the lock, by whether the lock is
+    still that one (whoever replaced it had made sure); else by an hour without a sign of life.
+    """
+    seen = read_owner(folder.owner)
+    if seen is None:
+        return True
+    found = life(seen.owner)
+    if found is not Life.UNKNOWN:
+        return found is Life.GONE
+    if seen.owner.locked:
+        holder = read_owner(_state_of(folder).lock)
+        return holder is None or holder.owner.uuid != seen.owner.uuid
+    return _is_old(folder.owner)
+
+
+def _state_of(folder: RunFolder) -> StateFolder:
+    return StateFolder(os.path.dirname(os.path.dirname(os.path.dirname(folder.root))))
+
+
+def _is_old(path: str) -> bool:
+    try:
+        return time.time() - os.stat(path).st_mtime > _QUIET
+    except OSError:
+        return False
+
+
+def prune(state: StateFolder, *, keep: int = KEEP) -> list[str]:
+    """Remove old runs, under the lock and best at the end of a run: their ids.
+
+    Kept are the last `keep` of those that attempted something, the newest of all, those that did not end,
+    and those with jobs that may still be in a scheduler. What cannot be removed stays, unsaid.
+    """
+    removed = []
+    for folder in _superfluous(state, keep):
+        try:
+            remove(folder.root)
+        except DiskError:
+            continue
+        removed.append(folder.run)
+    return removed
+
+
+def _superfluous(state: StateFolder, keep: int) -> Iterator[RunFolder]:
+    attempted = 0
+    past: Past | None = None
+    runs = [run for run in state.run_ids() if _RUN.match(run)]
+    for run in reversed(runs):
+        folder = state.run(run)
+        if not os.path.exists(folder.events):
+            if _is_old(folder.root) and owner_is_gone(folder):
+                yield folder  # it died before its first line, or while it was being removed
+            continue
+        tried = _has(folder.events, b'"attempt_submitted"')
+        attempted += tried
+        if run == runs[-1] or (tried and attempted <= keep) or not is_ended(folder.events):
+            continue
+        if tried and (past := past or load_past(state)) and _may_be_in_flight(folder, past):
+            continue
+        yield folder
+
+
+def _has(path: str, word: bytes) -> bool:
+    """Whether the word stands in the file; usually it is met early."""
+    tail = b""
+    with open(path, "rb", buffering=0) as file:
+        while block := file.read(_BLOCK):
+            if word in tail + block:
+                return True
+            tail = block[-len(word) :]
+    return False
+
+
+def _may_be_in_flight(folder: RunFolder, past: Past) -> bool:
+    """Whether a scheduler may still hold a job of this run, of which no later run knows the end."""
+    try:
+        events = read_journal(folder.events).events
+    except RecordError:
+        return True  # it is damaged: whoever looks into it should find it
+    started = first_of(events)
+    for attempt in open_attempts(events).values():
+        last = past.attempt(key_of(attempt, started))
+        known_end = last is not None and (last.run != folder.run or last.reason is not EndReason.INTERRUPTED)
+        if attempt.backend != LOCAL and not known_end:
+            return True
+    return False
