@@ -104,7 +104,7 @@ class _Walk:
         found: list[bytes] = []
         while self.pending:
             below = self.pending.pop()
-            with os.scandir(os.path.join(self.root, below)) as entries:
+            with os.scandir(os.path.join(self.root, below) if below else self.root) as entries:
                 for entry in entries:
                     _refuse_unless_utf8(entry)
                     found += self.about(entry, below + entry.name)

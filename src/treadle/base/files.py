@@ -146,7 +146,7 @@ def remove(path: str) -> None:
     """
     try:
         os.unlink(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     except (OSError, ValueError) as error:
         if not os.path.islink(path) and os.path.isdir(path):
@@ -188,13 +188,17 @@ def _empty_of_files(folder: bytes) -> list[bytes]:
 
 def make_parents(path: str) -> None:
     """Make the folders above `path`. Raises `DiskError`."""
+    missing = []
     parent = os.path.dirname(path)
-    if not parent or os.path.isdir(parent):
-        return
-    try:
-        os.makedirs(parent, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise disk_error("make the folder", parent, error) from error
+    while parent and not os.path.isdir(parent):
+        missing.append(parent)
+        parent = os.path.dirname(parent)
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder)
+        except (OSError, ValueError) as error:
+            if not os.path.isdir(folder):  # else another process was faster
+                raise disk_error("make the folder", folder, error) from error
 
 
 def free_bytes(path: str) -> int:
