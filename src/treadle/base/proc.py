@@ -1,10 +1,10 @@
 """The only module that starts a process; what is known about processes and this machine comes through it.
 
-The ways to start one, measured on Linux (medians, `sh -c ': > f'` to its end): bare `os.posix_spawn`
-655 us, with the file actions, process group and signals below 656 us, `subprocess.Popen` 725 us, a
-`cd` by a shell in between 1204 us. `posix_spawn` cannot change the folder (Python has no name for
-`addchdir_np`), and changing our own would be seen by every thread; so a shell does it where the wanted
-folder is not ours: `Popen` is faster, but its child inherits ignored signals (`nohup`, `&` in a script).
+The ways to start one, measured on Linux (medians, `sh -c ': > f'` to its end): bare `os.posix_spawn` 655 us,
+with the file actions, process group and signals below 656 us, `subprocess.Popen` 725 us, a `cd` by a shell in
+between 1204 us (and dash drops variables whose names it does not like, such as exported bash functions).
+`posix_spawn` cannot change the folder (Python has no name for `addchdir_np`), and changing our own would be
+seen by every thread: where the wanted folder is not ours, `Popen` it is.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 from msgspec import Struct
 
@@ -48,7 +48,6 @@ __all__ = [
 ]
 
 _CATCHABLE = [number for number in range(1, 32) if number not in (signal.SIGKILL, signal.SIGSTOP)]
-_CHANGE_FOLDER = 'cd -- "$1" && shift && exec "$@"'
 _CLOSE_FROM: int | None = getattr(os, "POSIX_SPAWN_CLOSEFROM", None)  # Python 3.13
 _NO_PIDFDS = (errno.ENOSYS, errno.EPERM, errno.EINVAL)  # old kernels, and sandboxes that forbid them
 
@@ -80,11 +79,19 @@ def spawn(
     """
     _prepare()
     program = find_program(argv[0], env.get("PATH", os.defpath), cwd)
-    if _is_current(cwd):
-        words = list(argv)
-    else:
-        words = ["sh", "-c", _CHANGE_FOLDER, "sh", cwd, *argv]
-        program = "/bin/sh"
+    way = _spawn_here if _is_current(cwd) else _spawn_in
+    before = _clock_ticks()
+    try:
+        pid = way(cwd, program, argv, env, stdout_fd, stdin)
+    except FileNotFoundError:
+        _programs.clear()  # what was found there once may have moved
+        raise
+    return Child(pid, _pidfd(pid), _started(pid, before))
+
+
+def _spawn_here(
+    _cwd: str, program: str, argv: Sequence[str], env: Mapping[str, str], stdout_fd: int, stdin: str
+) -> int:
     # In this order it is right even when stdout_fd is 0 or 2.
     actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
         (os.POSIX_SPAWN_DUP2, stdout_fd, 1),
@@ -93,15 +100,55 @@ def spawn(
     ]
     if _CLOSE_FROM is not None:
         actions.append((_CLOSE_FROM, 3))
-    before = _clock_ticks()
+    return os.posix_spawn(
+        program, tuple(argv), env, file_actions=actions, setpgroup=0, setsigmask=(), setsigdef=_CATCHABLE
+    )
+
+
+def _spawn_in(
+    cwd: str, program: str, argv: Sequence[str], env: Mapping[str, str], stdout_fd: int, stdin: str
+) -> int:
+    from subprocess import Popen  # slow to import, and seldom needed
+
+    stdin_fd = os.open(stdin, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        pid = os.posix_spawn(
-            program, words, env, file_actions=actions, setpgroup=0, setsigmask=(), setsigdef=_CATCHABLE
-        )
-    except FileNotFoundError:
-        _programs.clear()  # what was found there once may have moved
-        raise
-    return Child(pid, _pidfd(pid), _started(pid, before))
+        with _signals_as_new():
+            child = Popen(
+                argv,
+                executable=program,
+                env=env,
+                cwd=cwd,
+                stdin=stdin_fd,
+                stdout=stdout_fd,
+                stderr=stdout_fd,
+                process_group=0,
+            )
+    finally:
+        os.close(stdin_fd)
+    child.returncode = 0  # else Popen would wait for it some day, and take its status from us
+    return child.pid
+
+
+@contextmanager
+def _signals_as_new() -> Iterator[None]:
+    """What a child inherits of signals, as `setsigdef` and `setsigmask` would make it: none blocked, none
+    ignored (those get a handler that does nothing meanwhile, for handlers are not inherited)."""
+    ignored = [number for number in _CATCHABLE if signal.getsignal(number) == signal.SIG_IGN]
+    blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    try:
+        for number in ignored:
+            with suppress(ValueError):  # only the main thread may
+                signal.signal(number, _do_nothing)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        for number in ignored:
+            with suppress(ValueError):
+                signal.signal(number, signal.SIG_IGN)
+
+
+def _do_nothing(_number: int, _frame: object) -> None:
+    pass
 
 
 def find_program(name: str, path: str, cwd: str) -> str:
@@ -136,15 +183,8 @@ def _search(name: str, path: str, cwd: str) -> str:
 
 
 def _is_current(folder: str) -> bool:
-    """Whether `folder` is the current one; raises OSError when it cannot be entered."""
     wanted, current = os.stat(folder), os.stat(".")
-    if wanted.st_ino == current.st_ino and wanted.st_dev == current.st_dev:
-        return True
-    if not os.path.isdir(folder):
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder)
-    if not os.access(folder, os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
-    return False
+    return wanted.st_ino == current.st_ino and wanted.st_dev == current.st_dev
 
 
 _prepared = False
