@@ -19,7 +19,12 @@ EFFECTIVE_THREADS = "\0effective_threads\0"  # what the attempt gets
 EFFECTIVE_MEMORY_MB = "\0effective_memory_mb\0"  # what the attempt gets, in MiB
 INPUT_LIST = "\0input_list\0"  # a file that the engine makes: one input path a line
 
-_TOKEN = re.compile("\0([a-z_]+)\0")
+_TOKEN = re.compile("\0([A-Za-z0-9_]+)\0")
+
+
+def secret(variable: str) -> str:
+    """The token for a sensitive value that is named by its environment variable (`TREADLE_SECRET_KEY`)."""
+    return f"{MARK}{variable}{MARK}"
 
 
 def bind(text: str, values: Mapping[str, str]) -> str:
