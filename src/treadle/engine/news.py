@@ -166,9 +166,10 @@ class WatchDisk(Order, frozen=True):
 
 
 class RemoveTemporary(Order, frozen=True):
-    """Every dependent of the task has ended well: bury and remove these outputs."""
+    """Every dependent of the task has ended well: bury this output of it, and remove it."""
 
     task: ScheduledTask
+    path: str
 
 
 class Finish(Order, frozen=True):

@@ -11,17 +11,16 @@ Every task costs a constant amount plus its edges; nothing here recurses over ta
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
 from msgspec import Struct
 
-from treadle.base.errors import PlanError
-from treadle.base.place import Diagnostic
 from treadle.decide.reason import Decision, Verdict
+from treadle.decide.tombstones import Temporaries
 from treadle.engine.budget import Budget, capped
+from treadle.engine.growth import check_kept, merged
 from treadle.engine.news import (
     BackendFailed,
     Cancel,
@@ -51,28 +50,15 @@ from treadle.engine.news import (
 from treadle.engine.node import Node, State, link, rank
 from treadle.engine.ready import ReadyQueue
 from treadle.engine.retry import next_try
-from treadle.engine.temporary import Temporary
+from treadle.engine.story import MachineError, Story
+from treadle.engine.tell import Teller
 from treadle.plan.task import ScheduledPlan
-from treadle.records.event import (
-    AttemptEnded,
-    AttemptStarted,
-    End,
-    EndReason,
-    Event,
-    Evidence,
-    Noticed,
-    Outcome,
-    PlanEntered,
-    RunEnded,
-    TaskSettled,
-    evidence_key,
-)
+from treadle.records.event import End, EndReason, Evidence, Outcome, TaskSettled
 
 _HELD = (State.SUBMITTED, State.RUNNING)
 _WELL = (End.SUCCEEDED, End.UNCHANGED)
 _BAD = (End.FAILED, End.BLOCKED, End.CANCELLED)
 _OURS = (EndReason.CANCELLED, EndReason.INTERRUPTED)
-_STORY = 4000
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -94,10 +80,6 @@ class Settings(Struct, frozen=True, kw_only=True):
         return self.max_failures or (1 << 62 if self.keep_going and not self.fail_fast else 1)
 
 
-class MachineError(AssertionError):
-    """News that cannot be: a bug, told with the story of its task."""
-
-
 class _Mode(IntEnum):
     GOING = 0
     DRAINING = 1  # nothing new starts; what runs comes to its end
@@ -112,14 +94,15 @@ class Machine:
         self.settings = settings
         self.budget = budget
         self.counts: dict[End, int] = dict.fromkeys(End, 0)
-        self.failures: list[str] = []
+        self.failures: dict[str, TaskSettled] = {}
         self.blocked: dict[str, str] = {}
         self.exit_code = 0
-        self._plan: ScheduledPlan | None = None
+        self._tell = Teller()
+        self._story = Story()
         self._nodes: dict[str, Node] = {}
         self._ranked: list[Node] = []
         self._queue = ReadyQueue(budget)
-        self._temporary: Temporary | None = None
+        self._temporaries: Temporaries | None = None
         self._mode = _Mode.GOING
         self._disk_full = False
         self._backend_failed = False
@@ -133,9 +116,6 @@ class Machine:
         self._examined: set[str] = set()  # asked whether they may be cut off
         self._dormant: dict[str, Node] = {}  # done but for outputs that were removed on purpose
         self._cancelled: set[str] = set()  # we asked for their end
-        self._story: deque[tuple[float, News]] = deque(maxlen=_STORY)
-        self._now = 0.0
-        self._events: list[Event] = []
         self._commands: list[Order] = []
         self._doors: dict[type[News], Callable[[Any], None]] = {
             Opened: self._on_opened,
@@ -158,14 +138,15 @@ class Machine:
         Raises MachineError for news that contradict what is known, PlanError for a grown plan that
         would change a task which has started.
         """
-        self._now, self._events, self._commands = now, [], []
+        events = self._tell.turn(now)
+        self._commands = []
         for news in batch:
-            self._story.append((now, news))
+            self._story.add(now, news)
             self._doors[type(news)](news)
         if self._mode is _Mode.GOING and not self._disk_full:
             self._start()
         self._close()
-        return Turn(self._events, self._commands)
+        return Turn(events, self._commands)
 
     @property
     def finished(self) -> bool:
@@ -187,7 +168,6 @@ class Machine:
     # The plan enters
 
     def _on_opened(self, news: Opened) -> None:
-        self._plan = news.plan
         fresh = [
             Node(news.plan.tasks[task], answer)
             for task, answer in news.decision.answers.items()
@@ -205,26 +185,16 @@ class Machine:
                 self._upstream_done(node)
 
     def _on_grew(self, news: Grew) -> None:
-        old, plan = self._nodes, news.plan
-        self._check_kept(news.plan)
-        self._nodes = {}
-        for task, answer in news.decision.answers.items():
-            node = old.get(task)
-            if node is not None and (node.attempt or type(node.state) is End):
-                node.dependents, node.missing, node.depth = [], 0, 0
-            elif answer.verdict is Verdict.WILL_RUN:
-                node = Node(plan.tasks[task], answer)
-            else:
-                continue
-            self._nodes[task] = node
-        self._examined.clear()
-        self._dormant.clear()
-        self._plan = plan
+        assert self._tell.plan is not None
+        check_kept(self._tell.plan, self._nodes, news.plan)
+        self._nodes = merged(self._nodes, news.plan, news.decision)
         nodes = list(self._nodes.values())
         self._open = sum(type(node.state) is State for node in nodes)
         link(self._nodes, nodes)
+        self._examined.clear()
+        self._dormant.clear()
         self._queue.clear()
-        self._entered(plan, news.decision, news.digest)
+        self._entered(news.plan, news.decision, news.digest)
         for node in nodes:
             if type(node.state) is End:
                 if node.state in _BAD:
@@ -234,54 +204,40 @@ class Machine:
             elif not node.attempt and not node.missing and node.state is State.WAITING:
                 self._upstream_done(node)
 
-    def _check_kept(self, plan: ScheduledPlan) -> None:
-        assert self._plan is not None
-        changed = [
-            Diagnostic(
-                "started-task-changed",
-                f"the discovered values would change {task}, which has started already",
-                before.place,
-                "let the rule depend on the checkpoint, or limit what it adds with `checkpoint_extends`",
-            )
-            for task, before in self._plan.tasks.items()
-            if self._has_begun(task) and plan.tasks.get(task) != before
-        ]
-        if changed:
-            raise PlanError(changed)
-
-    def _has_begun(self, task: str) -> bool:
-        node = self._nodes.get(task)
-        return node is None or node.attempt > 0 or type(node.state) is End
-
     def _entered(self, plan: ScheduledPlan, decision: Decision, digest: str) -> None:
+        self._tell.plan = plan
         self._ranked = rank(self._nodes)
-        counts = dict.fromkeys(Verdict, 0)
-        for answer in decision.answers.values():
-            counts[answer.verdict] += 1
+        self._round += 1
+        counts = self._tell.entered(self._round, digest, decision)
         self.counts[End.UP_TO_DATE] = counts[Verdict.UP_TO_DATE]
         self.counts[End.SKIPPED] = counts[Verdict.SKIPPED]
-        self._round += 1
-        entered = PlanEntered(
-            time=self._now,
-            round=self._round,
-            digest=digest,
-            tasks=len(decision.answers),
-            will_run=counts[Verdict.WILL_RUN] + counts[Verdict.IN_FLIGHT],
-            up_to_date=counts[Verdict.UP_TO_DATE],
-            skipped=counts[Verdict.SKIPPED],
-        )
-        self._events.append(entered)
         for cut in capped(self.budget, (node.task for node in self._ranked)):
-            self._notice("request-capped", cut.first, {
-                "resource": cut.resource,
-                "budget": str(cut.budget),
-                "largest": str(cut.largest),
-                "tasks": str(cut.tasks),
-            })  # fmt: skip
-        if not self.settings.keep_temporary:
-            well = {task for task, node in self._nodes.items() if node.state in _WELL}
-            self._temporary = Temporary(plan, decision, well)
-            self._commands.extend(map(RemoveTemporary, self._temporary.done_already(decision)))
+            self._tell.noticed(
+                "capped", cut.first, **{cut.resource: str(cut.budget), "tasks": str(cut.tasks)}
+            )
+        # Evidence that was taken over, or looked at anew while deciding, counts from now on.
+        for known in (decision.adopted, decision.refreshed):
+            for task, evidence in known.items():
+                self._tell.settled(task, End.UP_TO_DATE, evidence=evidence)
+        self._count_temporaries(plan, decision)
+
+    def _count_temporaries(self, plan: ScheduledPlan, decision: Decision) -> None:
+        self._temporaries = None
+        if self.settings.keep_temporary or not any(task.temporary for task in plan.tasks.values()):
+            return
+        self._temporaries = Temporaries(plan)
+        for task, answer in decision.answers.items():
+            node = self._nodes.get(task)
+            if node is not None and type(node.state) is End:
+                self._remove_unneeded(task, node.state)
+            elif node is None and answer.verdict is Verdict.UP_TO_DATE:
+                self._remove_unneeded(task, End.UP_TO_DATE)
+
+    def _remove_unneeded(self, task: str, end: End) -> None:
+        """Temporary outputs that nobody needs now that `task` has come to this end."""
+        if self._temporaries is not None:
+            free = self._temporaries.ended(task, end)
+            self._commands.extend(RemoveTemporary(maker, path) for maker, path in free)
 
     def _adopt(self, node: Node, job: InFlight) -> None:
         node.attempt, node.n, node.job = job.attempt, job.n, job.job
@@ -310,7 +266,7 @@ class Machine:
         if news.task not in self._examined or news.round != self._round:
             return
         self._examined.remove(news.task)
-        node = self._node(news.task)
+        node = self._nodes[news.task]
         if news.reasons:
             self._begin(node)
         elif node.buried:
@@ -363,9 +319,7 @@ class Machine:
         node.job = news.job
         if news.running:
             node.state = State.RUNNING
-        self._events.append(
-            AttemptStarted(time=self._now, task=news.task, n=news.n, job=news.job, started=news.started)
-        )
+        self._tell.started(news.task, news.n, news.job, news.started)
         if self._mode is _Mode.ENDING or (self._mode is _Mode.DRAINING and not news.running):
             self._cancel([node])
 
@@ -398,16 +352,7 @@ class Machine:
             return
         node.tally, node.resources = again.tally, again.resources
         self._between[node.task.id] = node
-        self._events.append(
-            AttemptEnded(
-                time=self._now,
-                task=node.task.id,
-                attempt=node.attempt,
-                n=node.n,
-                outcome=outcome,
-                retry_in=again.delay,
-            )
-        )
+        self._tell.tried(node, outcome, again.delay)
         if again.delay:
             node.state = State.WAITING
             self._delayed.add(node.task.id)
@@ -425,29 +370,16 @@ class Machine:
     def _settle(
         self, node: Node, end: End, outcome: Outcome | None = None, evidence: Evidence | None = None
     ) -> None:
-        assert self._plan is not None
         task = node.task
         node.state = end
         self.counts[end] += 1
         self._open -= 1
-        self._events.append(
-            TaskSettled(
-                time=self._now,
-                task=task.id,
-                key=evidence_key(self._plan.name, task.id, task.outputs),
-                state=end,
-                attempt=node.attempt,
-                n=node.n,
-                outcome=outcome,
-                evidence=evidence,
-            )
-        )
+        event = self._tell.settled(task.id, end, node.attempt, node.n, outcome, evidence)
         if end in _WELL:
-            if self._temporary is not None:
-                self._commands.extend(map(RemoveTemporary, self._temporary.ended_well(task)))
+            self._remove_unneeded(task.id, end)
             self._release_dependents(node)
         elif end is End.FAILED:
-            self.failures.append(task.id)
+            self.failures[task.id] = event
             self._block_dependents(node, task.id)
             if task.policy.required:
                 self._required_failure()
@@ -463,28 +395,19 @@ class Machine:
         return node.task.id in self._dormant or node.task.id in self._examined
 
     def _block_dependents(self, node: Node, cause: str) -> None:
-        assert self._plan is not None
         reached = [node]
         while reached:
             for dependent in reached.pop().dependents:
                 if type(dependent.state) is End:
                     continue
-                task = dependent.task
+                task = dependent.task.id
                 dependent.state = End.BLOCKED
                 self.counts[End.BLOCKED] += 1
                 self._open -= 1
-                self.blocked[task.id] = cause
-                self._dormant.pop(task.id, None)
-                self._examined.discard(task.id)
-                self._events.append(
-                    TaskSettled(
-                        time=self._now,
-                        task=task.id,
-                        key=evidence_key(self._plan.name, task.id, task.outputs),
-                        state=End.BLOCKED,
-                        cause=cause,
-                    )
-                )
+                self.blocked[task] = cause
+                self._dormant.pop(task, None)
+                self._examined.discard(task)
+                self._tell.settled(task, End.BLOCKED, cause=cause)
                 reached.append(dependent)
 
     # Stopping
@@ -531,20 +454,20 @@ class Machine:
     def _on_disk_full(self, news: DiskFull) -> None:
         if news.gave_up:
             self.exit_code = 3
-            self._notice("disk-full")
+            self._tell.noticed("disk_full")
             self._end_all()
         elif not self._disk_full:
             self._disk_full = True
-            self._notice("disk-waiting")
+            self._tell.noticed("disk_waiting")
             self._commands.append(WatchDisk())
 
     def _on_disk_fine(self, news: DiskFine) -> None:
         self._disk_full = False
-        self._notice("disk-fine")
+        self._tell.noticed("disk_fine")
 
     def _on_backend_failed(self, news: BackendFailed) -> None:
         self.exit_code = 3
-        self._notice("backend-failed", values={"message": news.message})
+        self._tell.noticed("backend_failed", message=news.message)
         if self._backend_failed:
             self._finish()
         else:
@@ -553,7 +476,7 @@ class Machine:
 
     def _close(self) -> None:
         """Finish when nothing is left to do. That nothing runs and nothing can start is a bug."""
-        if self._held or self._mode is _Mode.OVER or self._plan is None:
+        if self._held or self._mode is _Mode.OVER or self._tell.plan is None:
             return
         if self._mode is _Mode.GOING and self._open:
             if self._delayed or self._examined or self._disk_full:
@@ -572,36 +495,15 @@ class Machine:
             if type(node.state) is State and node.state not in _HELD:
                 node.state = End.CANCELLED
                 self.counts[End.CANCELLED] += 1
-        counts = {end.value: count for end, count in self.counts.items() if count}
-        self._events.append(RunEnded(time=self._now, exit_code=self.exit_code, counts=counts))
+        self._tell.over(self.exit_code, self.counts)
         self._commands.append(Finish(self.exit_code))
-
-    # Talk
-
-    def _notice(self, code: str, task: str = "", values: dict[str, str] | None = None) -> None:
-        self._events.append(Noticed(time=self._now, code=code, task=task, values=values or {}))
-
-    def _node(self, task: str) -> Node:
-        node = self._nodes.get(task)
-        if node is None:
-            raise MachineError(f"news of {task}, which is not a task of this run")
-        return node
 
     def _attempt(self, task: str, n: int, news: News) -> Node:
         """The node of an attempt that is held."""
         node = self._held.get(task)
         if node is None or node.n != n:
-            raise MachineError("\n".join(self._tell(task, news)))
+            raise self._story.impossible(task, self._nodes.get(task), news)
         return node
-
-    def _tell(self, task: str, news: News) -> Iterator[str]:
-        node = self._nodes.get(task)
-        yield f"impossible news of {task}: {news}"
-        if node is not None:
-            yield f"  it is {node.state}, attempt {node.attempt}, n {node.n}, job {node.job!r}"
-        for now, earlier in self._story:
-            if getattr(earlier, "task", None) == task:
-                yield f"  {now:.3f} {earlier}"
 
     def _stuck(self) -> str:
         waiting = [node.task.id for node in self._nodes.values() if type(node.state) is State]

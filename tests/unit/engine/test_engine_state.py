@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from treadle.base.errors import PlanError
 from treadle.decide.reason import Answer, InputChanged, OutputNeeded, Upstream, Verdict
@@ -33,7 +34,8 @@ from treadle.engine.news import (
     WatchDisk,
 )
 from treadle.engine.node import State
-from treadle.engine.state import Machine, MachineError, Settings
+from treadle.engine.state import Machine, Settings
+from treadle.engine.story import MachineError
 from treadle.plan.task import Growth, Policy, Resources, ScheduledPlan, ScheduledTask
 from treadle.records.event import (
     AttemptEnded,
@@ -177,6 +179,19 @@ def test_news_of_an_earlier_attempt_is_a_bug() -> None:
         drive.tell(Ended("a", 1, Outcome()))
 
 
+def test_evidence_that_was_taken_over_or_refreshed_is_recorded_first() -> None:
+    plan = plans.plan([task("a", outputs=["a.txt"]), task("b"), task("c")])
+    one, two = Evidence(identity="1", note="adopted"), Evidence(identity="2")
+    given = structs.replace(
+        plans.decision(plan, {"a": UP_TO_DATE, "b": UP_TO_DATE}), adopted={"a": one}, refreshed={"b": two}
+    )
+    turn = Machine(Settings(), ROOM).handle([Opened(plan, given)], 0.0)
+    assert turn.events[1:] == [
+        TaskSettled(time=0.0, task="a", key="a.txt", state=End.UP_TO_DATE, evidence=one),
+        TaskSettled(time=0.0, task="b", key="\0small\0b", state=End.UP_TO_DATE, evidence=two),
+    ]
+
+
 # Order and resources
 
 
@@ -251,7 +266,7 @@ def test_requests_beyond_the_machine_are_capped_with_one_warning_each() -> None:
     first = drive.commands[0]
     assert isinstance(first, Launch)
     assert (first.resources.threads, first.resources.memory) == (4, 100)
-    assert drive.codes() == ["request-capped", "request-capped"]
+    assert drive.codes() == ["capped", "capped"]
     drive.end("a")
     drive.end("b")
     assert drive.exit_code == 0
@@ -509,7 +524,7 @@ def test_temporary_outputs_go_when_all_dependents_ended_well() -> None:
     drive = Drive(task("t", outputs=["t"], temporary=["t"]), task("a", "t"), task("b", "t"))
     drive.end("t")
     assert drive.end("a") == []
-    assert drive.end("b") == [RemoveTemporary(drive.plan.tasks["t"]), Finish(0)]
+    assert drive.end("b") == [RemoveTemporary(drive.plan.tasks["t"], "t"), Finish(0)]
 
 
 def test_temporary_outputs_stay_for_dependents_that_failed_or_are_not_selected() -> None:
@@ -537,7 +552,7 @@ def test_temporary_outputs_of_a_leaf_stay() -> None:
 def test_temporary_outputs_that_a_killed_run_left_are_removed_by_the_next() -> None:
     answers = {"t": UP_TO_DATE, "a": UP_TO_DATE}
     drive = Drive(task("t", temporary=["t"]), task("a", "t"), answers=answers)
-    assert drive.commands == [RemoveTemporary(drive.plan.tasks["t"]), Finish(0)]
+    assert drive.commands == [RemoveTemporary(drive.plan.tasks["t"], "t"), Finish(0)]
 
 
 def test_keep_temporary_removes_nothing() -> None:
@@ -596,7 +611,7 @@ def test_a_full_disk_burns_no_retries_and_starts_nothing_until_there_is_space() 
     assert drive.machine.state("a") is State.READY
     assert launches(drive.tell(DiskFine())) == ["a"]
     assert launches(drive.end("a")) == ["b"]
-    assert [code for code in drive.codes() if code.startswith("disk")] == ["disk-waiting", "disk-fine"]
+    assert [code for code in drive.codes() if code.startswith("disk")] == ["disk_waiting", "disk_fine"]
 
 
 def test_a_disk_that_stays_full_ends_the_run_with_3() -> None:
@@ -615,7 +630,7 @@ def test_a_backend_that_fails_cancels_all_and_ends_with_3() -> None:
     assert drive.tell(BackendFailed("no controller")) == [Cancel(("job-a",))]
     drive.end("a", EndReason.CANCELLED, start=False)
     assert drive.exit_code == 3
-    assert "backend-failed" in drive.codes()
+    assert "backend_failed" in drive.codes()
 
 
 def test_a_backend_that_cannot_even_cancel_is_left() -> None:

@@ -1,0 +1,175 @@
+"""The one wrapper: a task's command, its shell and an attempt's values become an argv.
+
+The plain case, a text and no hooks, is the text itself. Hooks and a script after a text need more:
+
+    traps           hooks run however the command ends, but not after SIGKILL
+    strictness, prelude, pre_exec   in the wrapper's own shell, so that what they set holds for all
+    ( text )        in a subshell: its `exit`, `exec` and traps cannot take the hooks along
+    script          only after exit 0 of the text
+
+Texts go through `eval` there, quoted: a stray `)` in one of them is its own error and not the wrapper's.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from treadle.plan.task import Command, Resources, ScheduledTask, Shell
+from treadle.plan.tokens import INPUT_LIST, MARK, bind
+
+# `bash -c TEXT`: one argument may have 128 KiB on Linux (MAX_ARG_STRLEN).
+LONGEST_ARGUMENT = 100_000
+SECRET = "TREADLE_SECRET_"
+ATTEMPT = "TREADLE_ATTEMPT"
+
+
+class Place(Struct, frozen=True):
+    """Where a run works: both folders absolute; `memory` in bytes is what a task gets that asks for none."""
+
+    workdir: str
+    flowdir: str
+    memory: int
+
+
+class Composed(Struct, frozen=True):
+    """What to execute. `text` is set when it must stand in the file `text_file`, being too long;
+    `inputs` are the lines of the file `input_list`, where the command reads one."""
+
+    argv: tuple[str, ...]
+    text_file: str = ""
+    text: str = ""
+    input_list: str = ""
+
+
+def compose(
+    task: ScheduledTask, resources: Resources, place: Place, *, text_file: str, input_list: str
+) -> Composed:
+    """The argv of one attempt; `resources` are those it gets.
+
+    `text_file` and `input_list` are absolute paths that may be used where they are needed.
+    """
+    command, shell = task.command, task.policy.shell
+    if _is_plain(command, shell) and MARK not in command.text and len(command.text) < LONGEST_ARGUMENT // 4:
+        return Composed((shell.executable, "-c", command.text))
+    words = _values(task, resources, place, input_list)
+    listed = input_list if _reads_list(command) else ""
+    script = tuple(bind(word, words) for word in command.script)
+    if script and not (command.text or shell.prelude or _has_hooks(command)):
+        return Composed(script, input_list=listed)
+    quoted = {name: shlex.quote(word) for name, word in words.items()}
+    text = _text(command, shell, script, quoted)
+    if len(text.encode()) > LONGEST_ARGUMENT:
+        return Composed((shell.executable, text_file), text_file, text, listed)
+    return Composed((shell.executable, "-c", text), input_list=listed)
+
+
+def environment(
+    task: ScheduledTask, resources: Resources, place: Place, *, run: str, n: int, secrets: Mapping[str, str]
+) -> dict[str, str]:
+    """What an attempt's environment has beyond ours. `secrets` are values by config key."""
+    env = {ATTEMPT: f"{run}.{n}"}
+    command = task.command
+    if command.env:
+        words = _values(task, resources, place, "")
+        for name, value in command.env:
+            env[name] = bind(value, words)
+    for key in command.secrets:
+        env[SECRET + key] = secrets[key]
+    return env
+
+
+def _is_plain(command: Command, shell: Shell) -> bool:
+    return not (shell.strict or shell.prelude or command.script or _has_hooks(command))
+
+
+def _has_hooks(command: Command) -> bool:
+    return bool(command.pre_exec or command.on_success or command.on_failure)
+
+
+def _reads_list(command: Command) -> bool:
+    texts = (command.text, command.pre_exec, command.on_success, command.on_failure, *command.script)
+    return any(INPUT_LIST in text for text in texts)
+
+
+def _values(task: ScheduledTask, resources: Resources, place: Place, input_list: str) -> dict[str, str]:
+    memory = place.memory if resources.memory is None else resources.memory
+    return {
+        "workdir": place.workdir,
+        "flowdir": place.flowdir,
+        "threads": str(task.resources.threads),
+        "memory": _as_written(task.resources.memory),
+        "effective_threads": str(resources.threads),
+        "effective_memory_mb": str(memory // (1024 * 1024)),
+        "input_list": input_list,
+    }
+
+
+def _as_written(memory: int | None) -> str:
+    from treadle.base.units import format_size
+
+    return "" if memory is None else format_size(memory)
+
+
+def _text(command: Command, shell: Shell, script: tuple[str, ...], quoted: Mapping[str, str]) -> str:
+    head = [_strictness(shell)] if shell.strict else []
+    if shell.prelude:
+        head.append(bind(shell.prelude, quoted))
+    last = " ".join(map(shlex.quote, script))
+    text = bind(command.text, quoted)
+    if not _has_hooks(command) and not (text and script):
+        return "\n".join([*head, text or f"exec {last}"])
+    lines = _hooks(command, quoted) + head
+    if command.pre_exec:
+        lines += [_evaluated(bind(command.pre_exec, quoted)), *_LEAVE_IF_BAD]
+    if text:
+        lines += [f"( {_evaluated(text)} )", *_LEAVE_IF_BAD]
+    if script:
+        lines.append(last)
+    return "\n".join(lines)
+
+
+def _strictness(shell: Shell) -> str:
+    """`pipefail` came into POSIX in 2024 only: `sh` may not know it."""
+    name = os.path.basename(shell.executable)
+    return "set -euo pipefail" if name in ("bash", "zsh", "ksh") else "set -eu"
+
+
+def _evaluated(text: str) -> str:
+    return f"eval {shlex.quote(text)}"
+
+
+# Not `|| exit`: a command on the left of `||` runs without `set -e`.
+_LEAVE_IF_BAD = ("treadle_status=$?", '[ "$treadle_status" -eq 0 ] || exit "$treadle_status"')
+
+
+def _hooks(command: Command, quoted: Mapping[str, str]) -> list[str]:
+    """The trap that runs a hook at the end. A signal ends the shell by `exit`, so that the trap sees it."""
+    if not (command.on_success or command.on_failure):
+        return []
+    success, failure = (
+        f"( {_evaluated(bind(hook, quoted))} ) || echo 'treadle: {name} failed with exit code '\"$?\" >&2"
+        if hook
+        else ":"
+        for name, hook in (("on_success", command.on_success), ("on_failure", command.on_failure))
+    )
+    return [
+        "treadle_end() {",
+        "treadle_status=$?",
+        "trap - EXIT",
+        "set +e",
+        'if [ "$treadle_status" -eq 0 ]; then',
+        success,
+        "else",
+        failure,
+        "fi",
+        'exit "$treadle_status"',
+        "}",
+        "trap treadle_end EXIT",
+        "trap 'exit 129' HUP",
+        "trap 'exit 130' INT",
+        "trap 'exit 143' TERM",
+    ]
