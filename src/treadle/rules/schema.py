@@ -78,6 +78,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     resources: Resources = Resources()
     memory_text: str = ""  # memory as the author wrote it, for {memory}
     policy: Policy = Policy()
+    metadata: dict[str, Any] = {}  # `rule_metadata`, for the report
     place: Place = Place()
     places: dict[str, Place] = {}
 
@@ -121,7 +122,8 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `file` as typed, `folder` absolute (where scripts and sheets resolve); `config` is resolved and
     typed, with the engine's own keys (`samples_list` ...) added; `sensitive` names keys that are secret.
-    `pools` are `[resource_groups]`. `warnings` were found on the way.
+    `pools` are `[resource_groups]`. `warnings` were found on the way. `places` of single tables are by
+    `table.key` (`wildcard_constraints.sample`).
     """
 
     file: str
@@ -140,3 +142,4 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     on_end: str = ""
     warnings: tuple[Diagnostic, ...] = ()
     places: dict[str, Place] = {}
+    about: dict[str, Any] = {}  # for the report: description, author, [report], [citation] ...

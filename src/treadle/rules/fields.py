@@ -1,0 +1,262 @@
+"""The closed table of what a workflow file may hold: every table, every field, its kind and its state.
+
+Nothing is read that does not stand here; what stands here either works, is kept for the report, is
+refused as not yet there, or is named as having no effect. No field is ever silent.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class State(StrEnum):
+    """What happens to a field that a person wrote."""
+
+    WORKS = "works"
+    REPORT = "report"  # kept for the report; nothing that runs depends on it
+    NOT_YET = "not-yet"  # an error: leaving it out would change what runs
+    NO_EFFECT = "no-effect"  # a warning: leaving it out changes nothing here
+
+
+class Kind(StrEnum):
+    """What a field holds; the value is the phrase in which an error asks for it."""
+
+    ANY = "any value"
+    TEXT = "a text in quotes"
+    NAME = "a name in quotes"
+    COMMAND = "command text in quotes"
+    PATH = "a path in quotes"
+    FLAG = "true or false"
+    WHOLE = "a whole number"
+    NATURAL = "a whole number, 0 or more"
+    COUNT = "a whole number, 1 or more"
+    SIZE = "a size such as '8G'"
+    SIZE_OR_NONE = "a size such as '64M', or 'none'"
+    DURATION = "a duration such as '90m' or '1h30m'"
+    DELAY = "a duration such as '30s', or a number of seconds"
+    SIZE_GROWTH = "a growth such as 'x2' or '+8G'"
+    TIME_GROWTH = "a growth such as 'x2' or '+2h'"
+    TEXTS = "a list of texts"
+    NAMES = "a list of names"
+    PATHS = "a list of paths"
+    VALUES = "a table of name = value"
+    VARIABLES = "a table of NAME = text"
+    COUNTS = "a table of name = whole number"
+    TABLE = "a table"
+    FILES = "a path, a list of paths, or a table of name = path"
+    FAN_IN = "a list of { pattern, variables }"
+    LIST = "a list"
+
+
+class Field(Struct, frozen=True):
+    """One field: its kind, its state, and why it has no effect or where it belongs."""
+
+    kind: Kind
+    state: State = State.WORKS
+    why: str = ""
+
+
+Fields = dict[str, Field]
+
+_TEXT = Field(Kind.TEXT)
+_NAME = Field(Kind.NAME)
+_COMMAND = Field(Kind.COMMAND)
+_PATH = Field(Kind.PATH)
+_FLAG = Field(Kind.FLAG)
+_COUNT = Field(Kind.COUNT)
+_SIZE = Field(Kind.SIZE)
+_TABLE = Field(Kind.TABLE)
+_VALUES = Field(Kind.VALUES)
+_SHOWN = Field(Kind.TEXT, State.REPORT)
+_NOT_YET = Field(Kind.ANY, State.NOT_YET)
+_NOTHING = Field(Kind.ANY, State.NO_EFFECT, "nothing in Treadle looks at it")
+_SCHEDULER = Field(Kind.ANY, State.NO_EFFECT, "it acts on a scheduler, and this machine has none")
+
+WORKFLOW: Fields = {
+    "name": _NAME,
+    "version": _SHOWN,
+    "description": _SHOWN,
+    "author": _SHOWN,
+    "min_version": _SHOWN,
+    "format_version": _TEXT,
+    "genome_build": _SHOWN,
+    "interpreter_map": Field(Kind.VALUES),
+    "shell_executable": _PATH,
+    "strict_shell": _FLAG,
+    "on_end": _COMMAND,
+    "pairs_file": _PATH,
+    "sample_groups_file": _PATH,
+    "pairs_pattern": _PATH,
+    "sample_pattern": _PATH,
+    "profile_mode": _TEXT,
+}
+
+DEFAULTS: Fields = {
+    "threads": _COUNT,
+    "memory": _SIZE,
+    "environment": _NOT_YET,
+    "shell_prelude": _COMMAND,
+    "shell_executable": _PATH,
+    "digest_limit": Field(Kind.SIZE_OR_NONE),
+}
+
+DECLARED: Fields = {
+    "default": Field(Kind.ANY),
+    "required": _FLAG,
+    "help": _TEXT,
+    "sensitive": _FLAG,
+    "type": _TEXT,
+    "choices": Field(Kind.LIST),
+    "range": _TEXT,
+    "must_exist": _FLAG,
+}
+
+RULE: Fields = {
+    "name": _NAME,
+    "input": Field(Kind.FILES),
+    "output": Field(Kind.FILES),
+    "expand_inputs": Field(Kind.FAN_IN),
+    "allow_missing": _NOT_YET,
+    "shell": _COMMAND,
+    "script": Field(Kind.PATH),
+    "interpreter": _TEXT,
+    "resources": _TABLE,
+    "threads": _COUNT,
+    "memory": _SIZE,
+    "environment": _NOT_YET,
+    "env_group": _NOT_YET,
+    "envvars": Field(Kind.VARIABLES),
+    "params": _VALUES,
+    "when": _TEXT,
+    "depends_on": Field(Kind.NAMES),
+    "optional": _FLAG,
+    "required": _FLAG,
+    "retries": Field(Kind.NATURAL),
+    "retry_delay": Field(Kind.DELAY),
+    "retry_memory": Field(Kind.SIZE_GROWTH),
+    "retry_time": Field(Kind.TIME_GROWTH),
+    "resumable": _FLAG,
+    "restartable": _FLAG,
+    "signal_before_end": Field(Kind.DURATION),
+    "oom_ok": _FLAG,
+    "pre_exec": _COMMAND,
+    "on_success": _COMMAND,
+    "on_failure": _COMMAND,
+    "log": _PATH,
+    "benchmark": _PATH,
+    "temporary": _FLAG,
+    "temp_output": Field(Kind.PATHS),
+    "protected_output": _NOT_YET,
+    "ancient": Field(Kind.PATHS),
+    "scratch": _NOT_YET,
+    "shadow": _NOT_YET,
+    "localrule": _SCHEDULER,
+    "group": _SCHEDULER,
+    "pack": _SCHEDULER,
+    "priority": Field(Kind.WHOLE),
+    "target": _FLAG,
+    "tags": Field(Kind.TEXTS),
+    "description": _TEXT,
+    "rule_metadata": Field(Kind.TABLE, State.REPORT),
+    "extends": _NOT_YET,
+    "checksum": _NOT_YET,
+    "checkpoint": _NOT_YET,
+    "checkpoint_manifest": _NOT_YET,
+    "checkpoint_extends": _NOT_YET,
+    "scatter": _NOT_YET,
+    "transform": _NOT_YET,
+    "cache_key": _NOTHING,
+    "input_function": _NOTHING,
+    "format_hint": _NOTHING,
+    "pipe": _NOTHING,
+    "resource_hint": _NOTHING,
+}
+
+RESOURCES: Fields = {
+    "threads": _COUNT,
+    "memory": _SIZE,
+    "gpu": Field(Kind.NATURAL),
+    "gpu_spec": _TABLE,
+    "disk": _SIZE,
+    "time_limit": Field(Kind.DURATION),
+    "partition": _TEXT,
+    "groups": Field(Kind.COUNTS),
+    "nodes": _COUNT,
+    "tasks_per_node": _COUNT,
+    "account": _TEXT,
+    "qos": _TEXT,
+    "constraint": _TEXT,
+    "extra_args": Field(Kind.TEXTS),
+}
+
+GPU_SPEC: Fields = {"count": _COUNT, "model": _TEXT, "memory_gb": Field(Kind.COUNT)}
+
+FAN_IN: Fields = {"pattern": _PATH, "variables": _TABLE, "name": _NAME}
+
+FOLDER: Fields = {"path": _PATH, "pattern": _PATH}
+
+PAIR: Fields = {
+    "pair_id": _TEXT,
+    "experiment": _TEXT,
+    "tumor": _TEXT,
+    "control": _TEXT,
+    "normal": _TEXT,
+    "experiment_type": _TEXT,
+    "tumor_type": _TEXT,
+    "metadata": _VALUES,
+}
+
+SAMPLE_GROUP: Fields = {"name": _TEXT, "samples": Field(Kind.LIST), "metadata": _VALUES}
+
+VALUE_LIST: Fields = {"name": _NAME, "values": Field(Kind.LIST)}
+
+FREE_TABLE: Fields = {"name": _NAME, "file": _PATH, "rows": Field(Kind.LIST)}
+
+
+class Top(Struct, frozen=True):
+    """A table at the top of the file: whether it is an array of tables, and its state."""
+
+    fields: Fields | None = None  # None: its keys are the author's own
+    array: bool = False
+    state: State = State.WORKS
+    why: str = ""
+
+
+_LATER = Top(state=State.NOT_YET)
+_LATER_ARRAY = Top(array=True, state=State.NOT_YET)
+
+TOP: dict[str, Top] = {
+    "workflow": Top(WORKFLOW),
+    "config": Top(),
+    "defaults": Top(DEFAULTS),
+    "rules": Top(RULE, array=True),
+    "include": _LATER_ARRAY,
+    "pairs": Top(PAIR, array=True),
+    "sample_groups": Top(SAMPLE_GROUP, array=True),
+    "values": Top(VALUE_LIST, array=True),
+    "tables": Top(FREE_TABLE, array=True),
+    "wildcard_constraints": Top(),
+    "references": _LATER_ARRAY,
+    "steps": _LATER_ARRAY,
+    "env_groups": _LATER,
+    "resource_groups": Top(),
+    "resource_budget": _LATER,
+    "execution_group": _LATER_ARRAY,
+    "cluster": Top(state=State.NO_EFFECT, why="it acts only with a profile or a backend; the run is local"),
+    "report": Top(state=State.REPORT),
+    "citation": Top(state=State.REPORT),
+    "reference_db": Top(array=True, state=State.REPORT),
+    "plugins": Top(state=State.NO_EFFECT, why="nothing in Treadle looks at it"),
+    "ai": Top(state=State.NO_EFFECT, why="nothing in Treadle looks at it"),
+}
+
+# Tables in which fields are looked for when a key stands in the wrong one.
+HOMES: dict[str, Fields] = {
+    "[workflow]": WORKFLOW,
+    "[[rules]]": RULE,
+    "[rules.resources]": RESOURCES,
+    "[rules.resources.gpu_spec]": GPU_SPEC,
+    "[defaults]": DEFAULTS,
+}

@@ -1,0 +1,202 @@
+"""Sheets: TSV, CSV and JSON files as columns and rows of text, with the line of each row."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from treadle.base.place import Place
+from treadle.rules.section import Findings, clip
+
+# One text, several (a JSON list), or None where the row has no value.
+Cell = str | tuple[str, ...] | None
+
+
+class Sheet(Struct, frozen=True):
+    """A table that was read from `file` (as typed); `lines` gives the line of each row (JSON: its number)."""
+
+    file: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Cell, ...]]
+    lines: Sequence[int]
+    json: bool = False
+
+    def place(self, row: int, column: str = "") -> Place:
+        """Where a row stands; in JSON, which item of the list it is."""
+        if self.json:
+            return Place(self.file, 0, "", f"[{row}].{column}" if column else f"[{row}]")
+        return Place(self.file, self.lines[row], "", column)
+
+
+def read_sheet(path: str, folder: str, findings: Findings, named: Place) -> Sheet | None:
+    """The sheet at `path`, relative to `folder`; `named` is the place that names it.
+
+    `.tsv` and `.tab` are divided by tabs, `.csv` by commas, `.json` is a list of objects; anything else
+    is looked at. A line that begins with `#` is a comment. None, with findings, where it cannot be read.
+    """
+    text = _text(path, folder, findings, named)
+    if text is None:
+        return None
+    kind = _kind(path, text)
+    if kind == "json":
+        return _json_sheet(path, text, findings)
+    return _lined_sheet(path, text, "\t" if kind == "tsv" else ",", findings)
+
+
+def _text(path: str, folder: str, findings: Findings, named: Place) -> str | None:
+    try:
+        with open(os.path.join(folder, path), "rb") as file:
+            data = file.read()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        hint = f"sheets are looked for in the workflow's folder, {folder}"
+        findings.error("no-sheet", f"the sheet '{clip(path)}' cannot be read: {why}", named, hint)
+        return None
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        findings.error("not-utf8", "this sheet is not UTF-8 text", Place(path, line), "save it as UTF-8")
+        return None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _kind(path: str, text: str) -> str:
+    ending = os.path.splitext(path)[1].lower()
+    if ending in (".tsv", ".tab"):
+        return "tsv"
+    if ending in (".csv", ".json"):
+        return ending[1:]
+    if text.lstrip().startswith(("[", "{")):
+        return "json"
+    header = next((line for line in text.split("\n") if line.strip() and not line.startswith("#")), "")
+    return "tsv" if "\t" in header else "csv"
+
+
+def _lined_sheet(path: str, text: str, divider: str, findings: Findings) -> Sheet | None:
+    rows, lines = _rows(path, text, divider, findings)
+    if not rows:
+        if rows is not None:
+            hint = "a line that begins with # is a comment" if text.startswith("#") else ""
+            findings.error("empty-sheet", "no line with the names of the columns", Place(path), hint)
+        return None
+    header, first = rows.pop(0), lines.pop(0)
+    while header and not header[-1]:
+        header.pop()
+    columns = tuple(header)
+    if not _columns_ok(columns, Place(path, first), findings):
+        return None
+    return Sheet(path, columns, _filled(path, rows, lines, len(columns), findings), lines)
+
+
+def _rows(path: str, text: str, divider: str, findings: Findings) -> tuple[list[list[str]] | None, list[int]]:
+    """All rows that hold something, and their lines (of a quoted cell with line ends: the last)."""
+    import csv
+
+    source = [f"{line}\n" if line[:1] != "#" else "\n" for line in text.split("\n")]
+    reader = csv.reader(source, delimiter=divider, strict=True)
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if any(cells):
+                rows.append(cells)
+                lines.append(reader.line_num)
+    except csv.Error as error:
+        message = f"this row cannot be read: {error}"
+        findings.error("bad-sheet", message, Place(path, reader.line_num), "a quote may not be closed")
+        return None, []
+    return rows, lines
+
+
+def _filled(
+    path: str, rows: list[list[str]], lines: list[int], width: int, findings: Findings
+) -> list[tuple[Cell, ...]]:
+    """The rows, each `width` cells wide and None where empty; rows of another width are reported."""
+    filled: list[tuple[Cell, ...]] = []
+    for row, line in zip(rows, lines):
+        if len(row) > width and not any(row[width:]):
+            row = row[:width]
+        if len(row) != width:
+            cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
+            hint = "a cell without a value still needs its divider"
+            findings.error(
+                "ragged-sheet", f"{cells} in this row, {width} in the header", Place(path, line), hint
+            )
+            row = (row + [""] * width)[:width]
+        filled.append(tuple(cell or None for cell in row))
+    return filled
+
+
+def _columns_ok(columns: Sequence[str], place: Place, findings: Findings) -> bool:
+    seen: set[str] = set()
+    for at, column in enumerate(columns):
+        if not column:
+            findings.error("bad-sheet", f"column {at + 1} has no name", place)
+        elif column in seen:
+            findings.error("bad-sheet", f"two columns are named '{clip(column)}'", place)
+        else:
+            seen.add(column)
+            continue
+        return False
+    return True
+
+
+def _json_sheet(path: str, text: str, findings: Findings) -> Sheet | None:
+    listed = _json(path, text, findings)
+    if listed is None:
+        return None
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        findings.error("bad-sheet", "a JSON sheet is a list of objects, one for each row", Place(path))
+        return None
+    records = [_flat(each) for each in listed]
+    columns = tuple(dict.fromkeys(key for record in records for key in record))
+    rows: list[tuple[Cell, ...]] = []
+    for at, record in enumerate(records):
+        for key, value in record.items():
+            if value is not None and not isinstance(value, str | tuple):
+                place = Place(path, 0, "", f"[{at}].{clip(key)}")
+                findings.error("wrong-type", "a text, a number or a list of them is wanted here", place)
+                record[key] = None
+        rows.append(tuple(record.get(column) or None for column in columns))
+    return Sheet(path, columns, rows, range(len(rows)), json=True)
+
+
+def _json(path: str, text: str, findings: Findings) -> Any:
+    import json
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            raise ValueError("a key stands twice in one object")
+        return made
+
+    def never(word: str) -> None:
+        raise ValueError(f"{word} is not a value")
+
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_float=str, parse_int=str, parse_constant=never)
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", 0)
+        why = getattr(error, "msg", None) or str(error)
+        findings.error("bad-sheet", f"this is not JSON: {why}", Place(path, line))
+        return None
+
+
+def _flat(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with the keys of its `metadata` beside its own; booleans as text, lists as tuples."""
+    metadata = record.pop("metadata", None) if isinstance(record.get("metadata"), dict) else None
+    flat = {**metadata, **record} if metadata else record
+    return {key: _cell(value) for key, value in flat.items()}
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return tuple(value)
+    return value
