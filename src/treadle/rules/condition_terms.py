@@ -1,0 +1,134 @@
+"""The terms of a condition: their types, how they may be put together, and how they are evaluated.
+
+Texts, numbers and yes/no are never mixed, and only numbers have an order: what cannot be compared is found
+while the rule is read, whatever the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+
+from msgspec import Struct
+
+from treadle.rules.condition_text import ConditionError
+from treadle.rules.schema import Value
+
+
+class Type(StrEnum):
+    """What a value of a condition is."""
+
+    TEXT = "a text"
+    NUMBER = "a number"
+    TRUTH = "true or false"
+    LIST = "a list"
+
+
+class Setting(Struct, frozen=True):
+    """What one task's condition is evaluated with; `exists` is asked for paths of `file_exists`."""
+
+    values: Mapping[str, str]
+    params: Mapping[str, Value]
+    exists: Callable[[str], bool]
+
+
+Eval = Callable[[Setting], Value]
+
+
+class Term(Struct, frozen=True):
+    """A part of a condition: as written, its type (of a list: those of its items), how to get its value."""
+
+    text: str
+    type: Type
+    eval: Eval
+    items: frozenset[Type] = frozenset()
+
+
+def type_of(value: Value) -> Type:
+    """The type of a config value or a param."""
+    match value:
+        case bool():
+            return Type.TRUTH
+        case int() | float():
+            return Type.NUMBER
+        case tuple() | list():
+            return Type.LIST
+        case _:
+            return Type.TEXT
+
+
+def constant(text: str, value: Value) -> Term:
+    kind = type_of(value)
+    items = frozenset(map(type_of, value)) if kind is Type.LIST else frozenset()
+    return Term(text, kind, lambda setting: value, items)
+
+
+def truth(term: Term) -> Term:
+    if term.type is Type.TRUTH:
+        return term
+    hint = "compare it with something: == != < > in" if term.type is not Type.LIST else "use it behind 'in'"
+    raise ConditionError("not-a-condition", f"{term.text} is {term.type}, not true or false", hint)
+
+
+def compared(left: Term, sign: str, right: Term) -> Term:
+    _alike(left, right)
+    text, one, other = f"{left.text} {sign} {right.text}", left.eval, right.eval
+    match sign:
+        case "==":
+            return Term(text, Type.TRUTH, lambda setting: one(setting) == other(setting))
+        case "!=":
+            return Term(text, Type.TRUTH, lambda setting: one(setting) != other(setting))
+    if left.type is not Type.NUMBER:
+        hint = "use ==, != or in [...]"
+        raise ConditionError("no-order", f"{left.text} is {left.type}: only numbers have an order", hint)
+    match sign:
+        case "<":
+            return Term(text, Type.TRUTH, lambda setting: one(setting) < other(setting))
+        case "<=":
+            return Term(text, Type.TRUTH, lambda setting: one(setting) <= other(setting))
+        case ">":
+            return Term(text, Type.TRUTH, lambda setting: one(setting) > other(setting))
+        case _:
+            return Term(text, Type.TRUTH, lambda setting: one(setting) >= other(setting))
+
+
+def among(left: Term, right: Term) -> Term:
+    if right.type is not Type.LIST:
+        hint = f"write {left.text} in [{right.text}], or == to compare"
+        raise ConditionError("type-mismatch", f"{right.text} is {right.type}, not a list", hint)
+    for kind in sorted(right.items):
+        if kind is not left.type:
+            raise _mismatch(left, f"{right.text} holds", kind)
+    one, other = left.eval, right.eval
+    return Term(f"{left.text} in {right.text}", Type.TRUTH, lambda setting: one(setting) in other(setting))
+
+
+def _alike(left: Term, right: Term) -> None:
+    if left.type is not right.type:
+        raise _mismatch(left, f"{right.text} is", right.type)
+    if left.type is Type.LIST:
+        raise ConditionError("type-mismatch", "lists cannot be compared", "write: VALUE in LIST")
+
+
+def _mismatch(left: Term, right: str, kind: Type) -> ConditionError:
+    message = f"{left.text} is {left.type} and {right} {kind}: they cannot be compared"
+    hint = ""
+    if {left.type, kind} == {Type.TEXT, Type.NUMBER}:
+        hint = (
+            "wildcards are texts: put the number in quotes"
+            if left.type is Type.TEXT
+            else "take the quotes away"
+        )
+    return ConditionError("type-mismatch", message, hint)
+
+
+def either(one: Eval, other: Eval) -> Eval:
+    return lambda setting: one(setting) or other(setting)
+
+
+def both(one: Eval, other: Eval) -> Eval:
+    return lambda setting: one(setting) and other(setting)
+
+
+def negated(one: Eval) -> Eval:
+    return lambda setting: not one(setting)
