@@ -8,6 +8,8 @@ from posixpath import normpath
 
 from treadle.plan.task import Draft
 
+_NO_NAME = ("", ".", "..")
+_ELSEWHERE = ("/", "../")
 _AFTER_SLASH = "0"  # the character behind "/": `a/` <= everything below `a` < `a0`
 
 
@@ -86,7 +88,7 @@ class PathIndex:
         if self._sorted is None:
             self._sorted = sorted(self._paths)
         if folder == ".":
-            return [path for path in self._sorted if path[0] != "/" and not path.startswith("../")]
+            return [path for path in self._sorted if path not in _NO_NAME and not path.startswith(_ELSEWHERE)]
         stem = folder.rstrip("/")
         start = bisect_left(self._sorted, stem + "/")
         return self._sorted[start : bisect_left(self._sorted, stem + _AFTER_SLASH, start)]

@@ -73,7 +73,7 @@ def check_outputs(nodes: Nodes, made: Made, protected: Sequence[str], findings: 
     for path, number in made.maker.items():
         if path in ("", STATE, ".", "/") or path.startswith(STATE + "/") or path.rpartition("/")[2] == "..":
             _refuse_place(nodes, number, path, findings)
-        if made.index.has_below(path):
+        elif made.index.has_below(path):
             _check_folder(nodes, made, number, path, findings)
     for path in protected:
         for output in (path, *made.index.above(path)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
-from msgspec import Struct
+from msgspec import NODEFAULT, Struct
 from msgspec.json import Encoder
 from msgspec.structs import astuple
 
@@ -15,10 +15,7 @@ from treadle.plan.tokens import shown
 SCHEMA = 1
 _RECIPE = "treadle plan 1"
 _AT_A_TIME = 1000
-_FIELDS = ScheduledTask.__struct_fields__
-_COMMAND, _RESOURCES, _POLICY, _SKIP, _PLACE = map(
-    _FIELDS.index, ("command", "resources", "policy", "skip", "place")
-)
+_DEFAULTS: dict[type[Struct], tuple[Any, ...]] = {}
 
 
 def plan_object(plan: ScheduledPlan) -> dict[str, Any]:
@@ -44,30 +41,38 @@ def digest(plan: ScheduledPlan) -> str:
     """The plan's identity: BLAKE2b-256 in hex over its name, its pools and its tasks in plan order.
 
     Commands count with their tokens unbound. Places in files and notes do not count, nor does the work
-    folder. Every field is spelled out, so plans that are equal have one digest.
+    folder. Fields at their defaults are left out, so a field that is added later changes no digest.
     """
     encoder = Encoder(order="deterministic")
-    summed = blake2b(encoder.encode((_RECIPE, _FIELDS, plan.name, plan.pools)), digest_size=32)
-    known: dict[int, Any] = {}
+    summed = blake2b(encoder.encode((_RECIPE, plan.name, plan.pools)), digest_size=32)
+    known: dict[int, dict[str, Any]] = {}
     for start in range(0, len(plan.order), _AT_A_TIME):
         some = plan.order[start : start + _AT_A_TIME]
         summed.update(encoder.encode([_canonical(plan.tasks[task], known) for task in some]))
     return summed.hexdigest()
 
 
-def _canonical(task: ScheduledTask, known: dict[int, Any]) -> list[Any]:
-    """The fields of a task in order, structs as tuples; `known` keeps those that many tasks share."""
-    row = list(astuple(task))
-    row[_COMMAND] = astuple(task.command)
-    row[_SKIP] = task.skip and astuple(task.skip)
-    row[_PLACE] = None
-    for at in (_RESOURCES, _POLICY):
-        row[at] = known.get(id(row[at])) or known.setdefault(id(row[at]), _flat(row[at]))
+def _canonical(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    row = _fields(task)
+    row["command"] = _fields(task.command)
+    if "resources" in row:
+        row["resources"] = _said(task.resources, known)
+    if "policy" in row:
+        row["policy"] = _said(task.policy, known)
+    row.pop("place", None)
     return row
 
 
-def _flat(value: Struct) -> tuple[Any, ...]:
-    return tuple(_flat(part) if isinstance(part, Struct) else part for part in astuple(value))
+def _fields(value: Struct) -> dict[str, Any]:
+    """The fields of a struct that are not at their defaults, whatever object holds the default."""
+    defaults = _DEFAULTS.get(type(value)) or _DEFAULTS.setdefault(type(value), _defaults(type(value)))
+    fields = zip(value.__struct_fields__, astuple(value), defaults)
+    return {name: part for name, part, default in fields if part != default}
+
+
+def _defaults(kind: type[Struct]) -> tuple[Any, ...]:
+    given = kind.__struct_defaults__
+    return (NODEFAULT,) * (len(kind.__struct_fields__) - len(given)) + given
 
 
 def _task_object(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
@@ -109,14 +114,12 @@ def _resources(resources: Resources, known: dict[int, dict[str, Any]]) -> dict[s
 
 
 def _said(value: Struct, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
-    """The fields of a struct, all of which have defaults, that are not at them; shared by its tasks."""
+    """What a struct sets, structs in it too; made once for all the tasks that share the struct."""
     said = known.get(id(value))
     if said is None:
-        fields = zip(value.__struct_fields__, astuple(value), value.__struct_defaults__)
         said = {
             name: _said(part, known) if isinstance(part, Struct) else part
-            for name, part, default in fields
-            if part != default
+            for name, part in _fields(value).items()
         }
         known[id(value)] = said
     return said

@@ -1,0 +1,68 @@
+"""The graph: closures, dependents, critical path; order, levels and cycles of numbered nodes."""
+
+from __future__ import annotations
+
+import pytest
+
+from treadle.plan.build import build
+from treadle.plan.graph import critical_path, cycles, dependents, downstream, levels, topological, upstream
+from treadle.plan.task import ScheduledPlan
+from treadle.testing.drafts import draft
+
+
+@pytest.fixture
+def diamond() -> ScheduledPlan:
+    """a -> b, c -> d; and e by itself."""
+    drafts = [
+        draft("a", "", "1"),
+        draft("b", "1", "2"),
+        draft("c", "1", "3"),
+        draft("d", "2 3", "4"),
+        draft("e"),
+    ]
+    return build("flow", drafts)
+
+
+def test_upstream_is_all_that_a_task_needs_and_itself(diamond):
+    assert upstream(diamond, ["b"]) == {"a", "b"}
+    assert upstream(diamond, ["d"]) == {"a", "b", "c", "d"}
+    assert upstream(diamond, []) == frozenset()
+
+
+def test_downstream_is_all_that_needs_a_task_and_itself(diamond):
+    assert downstream(diamond, ["b"]) == {"b", "d"}
+    assert downstream(diamond, ["a", "e"]) == {"a", "b", "c", "d", "e"}
+
+
+def test_dependents_are_needs_turned_round(diamond):
+    assert dependents(diamond) == {"a": ["b", "c"], "b": ["d"], "c": ["d"], "d": [], "e": []}
+
+
+def test_the_critical_path_counts_one_for_tasks_of_unknown_length(diamond):
+    assert critical_path(diamond, {}) == {"a": 3.0, "b": 2.0, "c": 2.0, "d": 1.0, "e": 1.0}
+
+
+def test_the_critical_path_follows_the_longest_branch(diamond):
+    lengths = critical_path(diamond, {"a": 10.0, "b": 5.0, "c": 60.0, "d": 0.5, "e": 70.0})
+    assert lengths == {"a": 70.5, "b": 5.5, "c": 60.5, "d": 0.5, "e": 70.0}
+
+
+def test_among_ready_nodes_the_lowest_rank_comes_first():
+    assert topological([[], [], [], []], [2, 0, 3, 1]) == [1, 3, 0, 2]
+    assert topological([[], [2], [], []], [3, 0, 2, 1]) == [3, 2, 1, 0]
+
+
+def test_nodes_of_a_cycle_and_those_behind_it_are_left_out_of_the_order():
+    needs = [[], [0, 2], [1], [2], [0]]
+    order = topological(needs, range(5))
+    assert order == [0, 4]
+    assert cycles(needs, order) == [[1, 2]]
+
+
+def test_two_cycles_that_share_a_node_are_one_tangle():
+    needs = [[1, 2], [0], [0]]
+    assert cycles(needs, []) == [[0, 1]]
+
+
+def test_levels_are_lengths_of_the_longest_path():
+    assert levels([[], [0], [0, 1], []], [0, 3, 1, 2]) == [0, 1, 2, 0]
