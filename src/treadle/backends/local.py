@@ -257,7 +257,8 @@ class LocalBackend:
     def next_timeout(self) -> float | None:
         if self._news:
             return 0.0
-        times = [when for when in (self._timers.next(), self._memory.next_at) if when is not None]
+        looking = self._memory.next_at if self._running else None
+        times = [when for when in (self._timers.next(), looking) if when is not None]
         waits = [max(0.0, min(times) - time.monotonic())] if times else []
         interval = self._exits.interval()
         return min(waits + ([interval] if interval is not None else []), default=None)

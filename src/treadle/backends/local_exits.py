@@ -78,27 +78,27 @@ class AskingExits:
     """Asks each process whether it has ended; there is no descriptor to wait at."""
 
     def __init__(self) -> None:
-        self._pids: dict[int, None] = {}
+        self._children: dict[int, Child] = {}
 
     def watch(self, child: Child) -> None:
-        self._pids[child.pid] = None
+        self._children[child.pid] = child
 
     def forget(self, child: Child) -> None:
-        self._pids.pop(child.pid, None)
-        if child.pidfd >= 0:
+        if self._children.pop(child.pid, None) is not None and child.pidfd >= 0:
             os.close(child.pidfd)
 
     def take(self) -> list[int]:
-        return [pid for pid in self._pids if has_ended(pid)]
+        return [pid for pid in self._children if has_ended(pid)]
 
     def fileno(self) -> int | None:
         return None
 
     def interval(self) -> float | None:
-        return 0.02 if self._pids else None
+        return 0.02 if self._children else None
 
     def close(self) -> None:
-        self._pids.clear()
+        for child in list(self._children.values()):
+            self.forget(child)
 
 
 if sys.platform != "linux":

@@ -75,19 +75,20 @@ def _high_water(pid: int) -> int:
 class OomWatch:
     """Whether the kernel killed for lack of memory since an attempt began."""
 
-    def __init__(self) -> None:
-        self._seen = oom_kills()
+    def __init__(self, root: str = "/") -> None:
+        self._root = root
+        self._seen = oom_kills(root)
         self._at = time.monotonic()
 
     def seen(self, now: float) -> tuple[int, int]:
         """The counts, at most a second old."""
         if now - self._at > 1.0:
-            self._seen, self._at = oom_kills(), now
+            self._seen, self._at = oom_kills(self._root), now
         return self._seen
 
     def grown(self, before: tuple[int, int]) -> str:
         """`cgroup` when our own cgroup counts a kill since, `machine` when the machine does, else empty."""
-        self._seen, self._at = oom_kills(), time.monotonic()
+        self._seen, self._at = oom_kills(self._root), time.monotonic()
         if self._seen[0] > before[0] >= 0:
             return "cgroup"
         return "machine" if self._seen[1] > before[1] >= 0 else ""
