@@ -8,7 +8,7 @@ import signal
 from treadle.backends.local_attempt import Attempt
 from treadle.backends.local_usage import OomWatch
 from treadle.base.proc import host
-from treadle.base.units import format_duration, format_size
+from treadle.base.units import format_duration
 from treadle.records.event import EndReason, Outcome, Usage
 
 _SHELLS_KILLED = 128 + signal.SIGKILL  # how a shell tells that what it ran was killed
@@ -60,7 +60,7 @@ def _reason(attempt: Attempt, code: int | None, number: int, oom: OomWatch) -> t
     if number == signal.SIGKILL or code == _SHELLS_KILLED:
         evidence = oom.grown(attempt.oom_seen)
         if evidence:
-            return EndReason.OOM, _oom_words(attempt, evidence)
+            return EndReason.OOM, _oom_words(evidence)
     return EndReason.APP, f"ended by {_name(number)}" if number else ""
 
 
@@ -68,19 +68,13 @@ def _limit(attempt: Attempt) -> str:
     return f"time limit of {format_duration(attempt.time_limit or 0)}"
 
 
-def _oom_words(attempt: Attempt, evidence: str) -> str:
-    peak = f"; its peak was seen at {format_size(_rounded(attempt.peak))}" if attempt.peak else ""
+def _oom_words(evidence: str) -> str:
     if evidence == "cgroup":
-        return f"killed for lack of memory: the cgroup counts an out-of-memory kill since it began{peak}"
+        return "killed for lack of memory: the cgroup counts an out-of-memory kill since it began"
     return (
         "killed, most likely for lack of memory: the kernel ended a process of this machine for that reason "
-        f"since it began, and cannot tell whose{peak}"
+        "since it began, and does not tell whose"
     )
-
-
-def _rounded(size: int) -> int:
-    step = 1024 * 1024
-    return -(-size // step) * step
 
 
 def _name(number: int) -> str:
