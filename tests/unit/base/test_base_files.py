@@ -10,8 +10,6 @@ import pytest
 from treadle.base import files
 from treadle.base.errors import DiskError
 
-AS_ROOT = os.geteuid() == 0
-
 
 def test_a_look_tells_size_time_and_inode(tmp_path):
     path = tmp_path / "a"
@@ -44,10 +42,11 @@ def test_a_name_that_cannot_be_is_refused_by_name(tmp_path):
         assert caught.value.diagnostics[0].code == "bad-name"
 
 
-@pytest.mark.skipif(AS_ROOT, reason="root may look everywhere")
 def test_a_look_without_permission_is_an_error_with_the_path(tmp_path):
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o000)
+    if os.access(closed, os.X_OK):
+        pytest.skip("this user may look everywhere")
     with pytest.raises(DiskError, match="closed/a"):
         files.look(str(closed / "a"))
 
