@@ -104,7 +104,7 @@ def compact(path: str, past: Past, lines: int, *, small: int = SMALL) -> bool:
     `past` is what the lines fold to. The file is replaced as a whole, so a reader sees the old one or the
     new one; nobody may have it open for appending. A disk that refuses leaves the old one, unsaid.
     """
-    if lines <= 2 * len(past) or _size(path) <= small:
+    if lines <= 2 * past.size or _size(path) <= small:
         return False
     try:
         _write(path, past.lines())

@@ -9,6 +9,7 @@ itself claimed, by the uuid of that owner.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable
@@ -190,25 +191,30 @@ class _Taker:
     def make(self) -> Lock | None:
         """The lock, where there is none; None when another was faster."""
         pulse, private = self._private()
-        made = self._link(private, self.state.lock, pulse)
-        _unlink(private)
-        if made:
-            return self._held(pulse)
-        pulse.close()
-        return None
+        held = False
+        try:
+            held = self._link(private, self.state.lock, pulse)
+        finally:
+            self._clear(pulse, held, private)
+        return self._held(pulse) if held else None
 
     def replace(self, stale: Seen) -> Lock | None:
         """The lock, in the place of one whose owner is gone; None when another was faster."""
         pulse, private = self._private()
-        claims = self._claim(stale.owner.uuid, pulse, private)
-        if claims and read_owner(self.state.lock) == stale and self._put(private, pulse):
-            for claim in claims:
-                _unlink(claim)
-            return self._held(pulse)
-        for path in (private, *claims[-1:]):
+        claims: list[str] = []
+        held = False
+        try:
+            claims = self._claim(stale.owner.uuid, pulse, private)
+            held = bool(claims) and read_owner(self.state.lock) == stale and self._put(private, pulse)
+        finally:
+            self._clear(pulse, held, *(claims if held else [private, *claims[-1:]]))
+        return self._held(pulse) if held else None
+
+    def _clear(self, pulse: Pulse, held: bool, *paths: str) -> None:
+        for path in paths:
             _unlink(path)
-        pulse.close()
-        return None
+        if not held:
+            pulse.close()
 
     def _private(self) -> tuple[Pulse, str]:
         owner = this_process(self.clock, locked=True)
@@ -235,7 +241,7 @@ class _Taker:
                 return True
             if isinstance(error, FileExistsError | FileNotFoundError):
                 return False  # another has it; or swept our private file away, having just got the lock
-            raise disk_error("make a hard link to", path, error) from error
+            raise _cannot_link(path, error) from error
         return True
 
     def _put(self, private: str, pulse: Pulse) -> bool:
@@ -256,6 +262,16 @@ class _Taker:
         return Lock(self.state, pulse, self.clock)
 
 
+def _cannot_link(path: str, error: OSError) -> DiskError:
+    if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
+        return disk_error("make", path, error)
+    return DiskError(
+        f"cannot make '{path}': its file system has no hard links, and the lock is made by one",
+        hint="keep the work folder on a file system that has them: ext4, XFS, NFS, Lustre, ...",
+        code="no-hard-links",
+    )
+
+
 def _unlink(path: str) -> None:
     try:
         remove(path)
@@ -266,7 +282,7 @@ def _unlink(path: str) -> None:
 def told(owner: Owner) -> str:
     """The owner for a sentence: who, where, since when."""
     if not owner.pid:
-        return "a lock that cannot be read"
+        return "somebody whose lock file cannot be read"
     since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(owner.since))
     return f"{owner.user} on {owner.host} (process {owner.pid}, since {since})"
 
@@ -280,8 +296,9 @@ def _in_use(state: StateFolder, owner: Owner) -> LockError:
 
 
 def _not_ours_to_take(state: StateFolder, owner: Owner) -> LockError:
+    another = ", another user" if owner.pid else ""
     return LockError(
-        f"the lock of '{state.workdir}' was left behind by {told(owner)}, who is another user",
+        f"the lock of '{state.workdir}' was left behind by {told(owner)}{another}",
         hint="if nothing of that run is at work any longer, take it away: treadle unlock",
         code="lock-left",
     )

@@ -91,7 +91,8 @@ class Past:
         yield from self._settled.values()
         yield from self._tombstones.values()
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
         """How many lines `lines` has."""
         return len(self._settled) + len(self._tombstones)
 

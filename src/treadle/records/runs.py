@@ -126,7 +126,6 @@ def prune(state: StateFolder, *, keep: int = KEEP) -> list[str]:
 
 def _superfluous(state: StateFolder, keep: int) -> Iterator[RunFolder]:
     attempted = 0
-    past: Past | None = None
     runs = [run for run in state.run_ids() if _RUN.match(run)]
     for run in reversed(runs):
         folder = state.run(run)
@@ -138,9 +137,8 @@ def _superfluous(state: StateFolder, keep: int) -> Iterator[RunFolder]:
         attempted += tried
         if run == runs[-1] or (tried and attempted <= keep) or not is_ended(folder.events):
             continue
-        if tried and (past := past or load_past(state)) and _may_be_in_flight(folder, past):
-            continue
-        yield folder
+        if not (tried and _may_be_in_flight(folder, state)):
+            yield folder
 
 
 def _has(path: str, word: bytes) -> bool:
@@ -154,16 +152,16 @@ def _has(path: str, word: bytes) -> bool:
     return False
 
 
-def _may_be_in_flight(folder: RunFolder, past: Past) -> bool:
+def _may_be_in_flight(folder: RunFolder, state: StateFolder) -> bool:
     """Whether a scheduler may still hold a job of this run, of which no later run knows the end."""
     try:
         events = read_journal(folder.events).events
     except RecordError:
         return True  # it is damaged: whoever looks into it should find it
-    started = first_of(events)
-    for attempt in open_attempts(events).values():
-        last = past.attempt(key_of(attempt, started))
-        known_end = last is not None and (last.run != folder.run or last.reason is not EndReason.INTERRUPTED)
-        if attempt.backend != LOCAL and not known_end:
+    left = [one for one in open_attempts(events).values() if one.backend != LOCAL]
+    past = load_past(state) if left else Past()
+    for attempt in left:
+        last = past.attempt(key_of(attempt, first_of(events)))
+        if last is None or (last.run == folder.run and last.reason is EndReason.INTERRUPTED):
             return True
     return False
