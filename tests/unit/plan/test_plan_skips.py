@@ -63,9 +63,17 @@ def gather(paths: str, **more):
 
 
 def test_a_gather_has_fewer_files():
-    made = build("flow", [draft("a/s=1", "", "1", skip=OFF), draft("a/s=2", "", "2"), gather("1 2 3")])
+    made = build(
+        "flow",
+        [
+            draft("a/s=1", "", "1", skip=OFF),
+            draft("a/s=2", "", "2"),
+            gather("1 2 3", ancient=frozenset("12")),
+        ],
+    )
     assert made.tasks["sum"].skip is None
     assert made.tasks["sum"].inputs == ("2", "3")
+    assert made.tasks["sum"].ancient == {"2"}
     assert made.tasks["sum"].needs == ("a/s=2",)
     assert made.sources == {"3"}
 
