@@ -23,7 +23,6 @@ from treadle.plan.tokens import INPUT_LIST, MARK, bind
 
 # `bash -c TEXT`: one argument may have 128 KiB on Linux (MAX_ARG_STRLEN).
 LONGEST_ARGUMENT = 100_000
-SECRET = "TREADLE_SECRET_"
 ATTEMPT = "TREADLE_ATTEMPT"
 
 
@@ -50,7 +49,8 @@ def compose(
 ) -> Composed:
     """The argv of one attempt; `resources` are those it gets.
 
-    `text_file` and `input_list` are absolute paths that may be used where they are needed.
+    `text_file` and `input_list` are paths that may be used where they are needed. That of `input_list`
+    goes into texts as it is, whatever quotes it meets there: it must be of plain characters.
     """
     command, shell = task.command, task.policy.shell
     if _is_plain(command, shell) and MARK not in command.text and len(command.text) < LONGEST_ARGUMENT // 4:
@@ -60,7 +60,7 @@ def compose(
     script = tuple(bind(word, words) for word in command.script)
     if script and not (command.text or shell.prelude or _has_hooks(command)):
         return Composed(script, input_list=listed)
-    quoted = {name: shlex.quote(word) for name, word in words.items()}
+    quoted = {**words, "workdir": shlex.quote(place.workdir), "flowdir": shlex.quote(place.flowdir)}
     text = _text(command, shell, script, quoted)
     if len(text.encode()) > LONGEST_ARGUMENT:
         return Composed((shell.executable, text_file), text_file, text, listed)
@@ -70,15 +70,15 @@ def compose(
 def environment(
     task: ScheduledTask, resources: Resources, place: Place, *, run: str, n: int, secrets: Mapping[str, str]
 ) -> dict[str, str]:
-    """What an attempt's environment has beyond ours. `secrets` are values by config key."""
+    """What an attempt's environment has beyond ours. `secrets` are values by their variable's name."""
     env = {ATTEMPT: f"{run}.{n}"}
     command = task.command
     if command.env:
-        words = _values(task, resources, place, "")
+        words = {**_values(task, resources, place, ""), **secrets}
         for name, value in command.env:
             env[name] = bind(value, words)
-    for key in command.secrets:
-        env[SECRET + key] = secrets[key]
+    for variable in command.secrets:
+        env[variable] = secrets[variable]
     return env
 
 

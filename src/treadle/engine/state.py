@@ -133,13 +133,15 @@ class Machine:
         }
 
     def handle(self, batch: Sequence[News], now: float) -> Turn:
-        """Take in what happened until `now` (seconds since the epoch).
+        """Take in what happened until `now` (seconds since the epoch). Once the run is over nothing counts.
 
         Raises MachineError for news that contradict what is known, PlanError for a grown plan that
         would change a task which has started.
         """
         events = self._tell.turn(now)
         self._commands = []
+        if self._mode is _Mode.OVER:
+            return Turn(events, [])
         for news in batch:
             self._story.add(now, news)
             self._doors[type(news)](news)
@@ -439,8 +441,6 @@ class Machine:
             self._commands.append(Cancel(jobs, force))
 
     def _on_interrupted(self, news: Interrupted) -> None:
-        if self._mode is _Mode.OVER:
-            return
         again = self.exit_code >= 128
         self.exit_code = news.exit_code
         match news.how:

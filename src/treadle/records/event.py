@@ -136,7 +136,8 @@ class PlanEntered(Event, frozen=True, kw_only=True, omit_defaults=True, tag="pla
 class AttemptSubmitted(Event, frozen=True, kw_only=True, omit_defaults=True, tag="attempt_submitted"):
     """The intent: written before the backend is called. `n` counts attempts of the run, from 1.
 
-    `before` are declared outputs that stood there when the attempt began.
+    `before` are declared outputs that stood there when the attempt began, and with a folder what was in
+    it. `resumable`: what it makes is kept for the next one.
     """
 
     task: str
@@ -146,6 +147,7 @@ class AttemptSubmitted(Event, frozen=True, kw_only=True, omit_defaults=True, tag
     backend: str
     outputs: tuple[str, ...] = ()
     before: tuple[FileRecord, ...] = ()
+    resumable: bool = False
 
 
 class AttemptStarted(Event, frozen=True, kw_only=True, omit_defaults=True, tag="attempt_started"):

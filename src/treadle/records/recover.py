@@ -40,7 +40,7 @@ class Interrupted(Struct, frozen=True, kw_only=True):
 
     `job` and `started` as the backend told them (empty, 0: killed before it could), on `host` since
     `boot`. `ended`: the attempt itself is known to have ended and only waited for a retry. `outputs` are
-    its declared outputs, `before` what stood there when it began.
+    its declared outputs, `before` what stood there when it began; `resumable`: they are kept.
     """
 
     run: str
@@ -56,6 +56,7 @@ class Interrupted(Struct, frozen=True, kw_only=True):
     boot: str = ""
     outputs: tuple[str, ...] = ()
     before: tuple[FileRecord, ...] = ()
+    resumable: bool = False
     ended: bool = False
 
 
@@ -197,6 +198,7 @@ def in_flight(events: Sequence[Event]) -> tuple[Interrupted, ...]:
             boot=first.boot,
             outputs=one.outputs,
             before=one.before,
+            resumable=one.resumable,
             ended=one.n in ended,
         )
         for one in sorted(open_attempts(events).values(), key=lambda one: one.n)

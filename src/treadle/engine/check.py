@@ -1,0 +1,213 @@
+"""What is looked at before and after an attempt: inputs and script, outputs, their digests, the evidence.
+
+Before it only stats are taken. Contents are read after a success, and only those that nobody in this run
+has read: an input that kept its stat meanwhile is still what the attempt read. What one task made is
+known to those that read it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from treadle.base.files import look
+from treadle.decide.evidence import take
+from treadle.decide.folder import folder_stat, own_below
+from treadle.decide.look import digest_of, place_of, readable, record_of
+from treadle.plan.task import ScheduledTask
+from treadle.records.event import Evidence, FileRecord
+
+# What may be read on the loop's own thread after one task: about a quarter of a millisecond of digesting.
+SMALL = 256 * 1024
+FEW = 32
+
+
+class Reading(Struct, frozen=True):
+    """A content that must be read: where it stands, and its record without digest."""
+
+    record: FileRecord
+    place: str
+    limit: int | None
+    without: tuple[str, ...] = ()
+
+    def read(self) -> FileRecord:
+        """The record with its digest. Raises `DiskError`."""
+        record = self.record
+        digest = digest_of(self.place, record.folder, self.limit, self.without)
+        return record_of(record.path, record, digest, time.time_ns())
+
+
+class Made(Struct, frozen=True):
+    """What an attempt left after exit 0.
+
+    `missing` outputs fail it; `untouched` ones stood there before and are as they were. `later` has the
+    inputs as they are now, where any of them was changed meanwhile. `readings` are to be done before the
+    evidence can be taken.
+    """
+
+    task: ScheduledTask
+    before: dict[str, FileRecord]
+    after: dict[str, FileRecord]
+    later: dict[str, FileRecord] | None
+    missing: tuple[str, ...] = ()
+    untouched: tuple[str, ...] = ()
+    readings: tuple[Reading, ...] = ()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether reading it all takes no longer than the loop may stand still."""
+        readings = self.readings
+        return not readings or (
+            len(readings) <= FEW
+            and sum(one.record.size for one in readings) <= SMALL
+            and not any(one.record.folder for one in readings)
+        )
+
+    def read(self) -> list[FileRecord]:
+        """Read what must be read. Raises `DiskError`."""
+        return [one.read() for one in self.readings]
+
+
+class Eyes:
+    """Looks at the paths of tasks, and remembers what was read. One for a run, on the loop's thread."""
+
+    def __init__(
+        self, workdir: str, flowdir: str, known: Mapping[str, FileRecord | None] | None = None
+    ) -> None:
+        self.workdir = workdir
+        self.flowdir = flowdir
+        self._known = {path: record for path, record in (known or {}).items() if record and record.digest}
+        self.made: dict[str, FileRecord] = {}  # temporary outputs of this run
+
+    def place(self, path: str) -> str:
+        """Where a path of the plan stands."""
+        return place_of(path, self.workdir, self.flowdir)
+
+    def known(self, path: str) -> FileRecord | None:
+        """What was read of `path` last; whether it still is that is told by its stat alone."""
+        return self._known.get(path)
+
+    def learn(self, records: Iterable[FileRecord]) -> None:
+        """Remember digests that were just taken."""
+        for record in records:
+            if record.digest:
+                self._known[record.path] = record
+
+    def at(self, path: str, reader: ScheduledTask | None = None) -> FileRecord | None:
+        """What stands at `path`: with its digest where that is known for this very stat. Raises `DiskError`.
+
+        A folder that `reader` reads is looked at without what the task itself makes in it.
+        """
+        place = place_of(path, self.workdir, self.flowdir)
+        stat = look(place)
+        if stat is None:
+            return None
+        if stat.folder:
+            stat = folder_stat(place, own_below(reader, place, self.workdir) if reader is not None else ())
+        known = self._known.get(path)
+        if (
+            known is not None
+            and known.mtime == stat.mtime
+            and known.size == stat.size
+            and known.inode == stat.inode
+            and known.folder == stat.folder
+        ):
+            return known
+        return record_of(path, stat)
+
+    def before(self, task: ScheduledTask) -> dict[str, FileRecord]:
+        """The inputs and the script as an attempt finds them; what is not there is left out."""
+        found: dict[str, FileRecord] = {}
+        for path in task.inputs:
+            record = self.at(path, task)
+            if record is not None:
+                found[path] = record
+        if task.command.script_file:
+            record = self.at(task.command.script_file)
+            if record is not None:
+                found[task.command.script_file] = record
+        return found
+
+    def unread_bytes(self, task: ScheduledTask) -> int:
+        """How much would have to be read to know the contents of a task's inputs and outputs."""
+        records = (self.at(path, task) for path in (*task.inputs, *task.outputs))
+        limit = task.policy.digest_limit
+        return sum(one.size for one in records if one and not one.digest and readable(one, limit))
+
+    def after(
+        self, task: ScheduledTask, before: dict[str, FileRecord], standing: Mapping[str, FileRecord]
+    ) -> Made:
+        """Look at what exit 0 left. `standing` are the outputs that stood there when it began."""
+        after: dict[str, FileRecord] = {}
+        missing: list[str] = []
+        untouched: list[str] = []
+        for path in task.outputs:
+            record = self.at(path)
+            if record is None:
+                missing.append(path)
+                continue
+            after[path] = record
+            if standing and same(standing.get(path), record):
+                untouched.append(path)
+        if missing:
+            return Made(task, before, after, None, tuple(missing))
+        now = self.before(task)
+        moved = any(not same(record, now.get(path)) for path, record in before.items()) or len(now) != len(
+            before
+        )
+        return Made(
+            task,
+            before,
+            after,
+            now if moved else None,
+            (),
+            tuple(untouched),
+            tuple(self._unread(task, before, now, after)),
+        )
+
+    def _unread(
+        self,
+        task: ScheduledTask,
+        before: Mapping[str, FileRecord],
+        now: Mapping[str, FileRecord],
+        after: Mapping[str, FileRecord],
+    ) -> Iterable[Reading]:
+        limit = task.policy.digest_limit
+        for path, record in before.items():
+            if not record.digest and same(record, now.get(path)):
+                size_limit = None if path == task.command.script_file else limit
+                if readable(record, size_limit):
+                    place = self.place(path)
+                    without = own_below(task, place, self.workdir) if record.folder else ()
+                    yield Reading(record, place, size_limit, without)
+        for path, record in after.items():
+            if not record.digest and readable(record, limit):
+                yield Reading(record, self.place(path), limit)
+
+    def evidence(self, made: Made, read: Iterable[FileRecord]) -> Evidence:
+        """What the success leaves, with the contents that were read."""
+        fresh = {record.path: record for record in read}
+        if fresh:
+            self.learn(fresh.values())
+            before = {path: fresh.get(path, record) for path, record in made.before.items()}
+            after = {path: fresh.get(path, record) for path, record in made.after.items()}
+        else:
+            before, after = made.before, made.after
+        evidence = take(made.task, before, after, later=made.later)
+        if made.task.temporary:
+            self.made.update((record.path, record) for record in evidence.outputs)
+        return evidence
+
+
+def same(one: FileRecord | None, other: FileRecord | None) -> bool:
+    """Both are there, and nothing in their stats differs."""
+    return (
+        one is not None
+        and other is not None
+        and one.size == other.size
+        and one.mtime == other.mtime
+        and one.inode == other.inode
+        and one.folder == other.folder
+    )

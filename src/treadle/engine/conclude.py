@@ -1,0 +1,185 @@
+"""From the end of a job to news for the machine: outputs looked at or set aside, logs, evidence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+
+from msgspec.structs import replace
+
+from treadle.base.errors import DiskError
+from treadle.base.files import disk_error, free_bytes, make_parents, write_whole
+from treadle.base.layout import RunFolder
+from treadle.base.mask import Mask
+from treadle.engine.aside import Aside
+from treadle.engine.attempt import Attempt
+from treadle.engine.backend import ExecutorBackend
+from treadle.engine.check import Eyes, Made
+from treadle.engine.news import Ended
+from treadle.engine.slate import set_aside_made
+from treadle.records.event import EndReason, FileRecord, Outcome
+
+LEAST_SPACE = 16 * 1024 * 1024  # bytes; with less a failure is the disk's
+_TOLD = (EndReason.APP, EndReason.OOM, EndReason.TIME)
+_SHOWN = 5
+_BLOCK = 1 << 20
+
+Notice = Callable[..., None]
+
+
+class Concluder:
+    """Ends attempts, for one run. `tell` gets the news for the machine, `note` (code, task, values) what a
+    person should read."""
+
+    def __init__(
+        self,
+        *,
+        run: RunFolder,
+        backend: ExecutorBackend,
+        eyes: Eyes,
+        mask: Mask,
+        aside: Aside[list[FileRecord]],
+        tell: Callable[[Ended], None],
+        note: Notice,
+    ) -> None:
+        self._run = run
+        self._backend = backend
+        self._eyes = eyes
+        self._mask = mask
+        self._aside = aside
+        self._tell = tell
+        self._note = note
+        self.full: set[str] = set()  # folders whose file systems were full when attempts failed
+
+    def accepted(self, attempt: Attempt) -> None:
+        """The job began: let the rule's log be the attempt's own, where the command does not write it."""
+        task = attempt.task
+        if not task.log or task.log_named:
+            return
+        try:
+            os.link(self._run.attempt_log(attempt.n), self._eyes.place(task.log))
+        except OSError:  # another file system, or one without links
+            attempt.copies_log = True
+
+    def end(self, attempt: Attempt, outcome: Outcome) -> None:
+        """A job ended. The machine is told at once, or once large contents have been read aside."""
+        if attempt.copies_log:
+            self._copy_log(attempt)
+        if outcome.reason is not EndReason.OK:
+            self._fail(attempt, outcome)
+            return
+        try:
+            made = self._eyes.after(attempt.task, attempt.before, attempt.standing)
+            if made.missing:
+                self._fail(attempt, _failed(outcome, _missing(made.missing)))
+            elif made.is_small:
+                self._succeed(attempt, outcome, made, made.read())
+            else:
+                self._aside.begin(made.read, partial(self._was_read, attempt, outcome, made))
+        except DiskError as error:
+            self._fail(attempt, _failed(outcome, str(error)))
+
+    def _was_read(
+        self, attempt: Attempt, outcome: Outcome, made: Made, read: list[FileRecord] | BaseException
+    ) -> None:
+        if isinstance(read, DiskError):
+            self._fail(attempt, _failed(outcome, str(read)))
+        elif isinstance(read, BaseException):
+            raise read
+        else:
+            self._succeed(attempt, outcome, made, read)
+
+    def _succeed(self, attempt: Attempt, outcome: Outcome, made: Made, read: list[FileRecord]) -> None:
+        task = attempt.task
+        evidence = self._eyes.evidence(made, read)
+        for path in made.untouched:
+            self._note("output_untouched", task.id, path=path)
+        for path in evidence.stale:
+            self._note("input_changed", task.id, path=path)
+        if task.benchmark:
+            self._write_benchmark(attempt, outcome)
+        self._tell(Ended(task.id, attempt.n, outcome, evidence))
+
+    def _fail(self, attempt: Attempt, outcome: Outcome) -> None:
+        task = attempt.task
+        if outcome.reason is EndReason.APP and (full := self._full_folders(attempt)):
+            self.full.update(full)
+            outcome = replace(outcome, reason=EndReason.DISK)
+        if not task.policy.resumable:
+            self._clear(attempt)
+        if outcome.reason in _TOLD:
+            self._write_script(attempt)
+        self._tell(Ended(task.id, attempt.n, outcome))
+
+    def _clear(self, attempt: Attempt) -> None:
+        task = attempt.task
+        try:
+            for moved in set_aside_made(task.outputs, attempt.standing, self._eyes.workdir):
+                self._note("set_aside", task.id, path=moved.path, aside=moved.aside)
+        except DiskError as error:
+            self._note("not_set_aside", task.id, problem=str(error))
+
+    def _full_folders(self, attempt: Attempt) -> list[str]:
+        """Folders that this attempt wrote to, or ours, whose file system is full."""
+        folders = {os.path.dirname(self._eyes.place(path)) for path in attempt.task.outputs}
+        return [folder for folder in [self._run.root, *sorted(folders)] if is_full(folder)]
+
+    def _write_script(self, attempt: Attempt) -> None:
+        """The attempt as a script to run by hand, for whoever looks into the failure."""
+        path = self._run.attempt_text(attempt.n)
+        if attempt.submission is None or os.path.exists(path):  # it is there: the text was too long
+            return
+        try:
+            make_parents(path)
+            text = self._mask.text(self._backend.render_script(attempt.submission))
+            write_whole(path, text.encode(), 0o600 if attempt.submission.private_log else 0o666)
+        except DiskError:
+            pass  # the failure itself is what counts
+
+    def _write_benchmark(self, attempt: Attempt, outcome: Outcome) -> None:
+        usage = outcome.usage
+        figures = (usage.wall, usage.cpu, usage.memory)
+        line = "\t".join("NA" if figure is None else f"{round(figure, 3)}" for figure in figures)
+        try:
+            write_whole(
+                self._eyes.place(attempt.task.benchmark),
+                f"wall_seconds\tcpu_seconds\tpeak_memory_bytes\n{line}\n".encode(),
+            )
+        except DiskError as error:
+            self._note("not_written", attempt.task.id, problem=str(error))
+
+    def _copy_log(self, attempt: Attempt) -> None:
+        source, target = self._run.attempt_log(attempt.n), self._eyes.place(attempt.task.log)
+        try:
+            _copy(source, target)
+        except FileNotFoundError:
+            pass  # it never began to write
+        except OSError as error:
+            self._note("not_written", attempt.task.id, problem=str(disk_error("write", target, error)))
+
+
+def is_full(folder: str) -> bool:
+    """Whether under 16 MiB are free there; a file system that does not tell is not full."""
+    try:
+        return free_bytes(folder) < LEAST_SPACE
+    except DiskError:
+        return False
+
+
+def _failed(outcome: Outcome, message: str) -> Outcome:
+    return replace(outcome, reason=EndReason.APP, message=message)
+
+
+def _missing(paths: tuple[str, ...]) -> str:
+    told = ", ".join(paths[:_SHOWN])
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return f"it ended with exit code 0 but did not make {told}{more}"
+
+
+def _copy(source: str, target: str) -> None:
+    with open(source, "rb", buffering=0) as log, open(target, "wb", buffering=0) as copy:
+        while block := log.read(_BLOCK):
+            view = memoryview(block)
+            while view:
+                view = view[copy.write(view) :]

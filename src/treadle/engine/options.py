@@ -1,0 +1,89 @@
+"""What a run is driven with, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from treadle.engine.budget import Budget
+from treadle.engine.news import Interrupt
+from treadle.engine.state import Settings
+from treadle.records.event import Event, Outcome
+
+
+class DriveOptions(Struct, frozen=True, kw_only=True):
+    """How to drive.
+
+    `jobs` is the CPU budget, `memory` in bytes and `gpus` what this machine has; None: not counted here
+    (a scheduler counts). `grace` in seconds between SIGTERM and SIGKILL. `on_interrupt` None: cancel,
+    but a terminal that goes away detaches where jobs outlive the driver. `patient`: a full disk is waited
+    for without end (somebody sits there and can press Ctrl-C).
+    """
+
+    jobs: int | None = None
+    memory: int | None = None
+    gpus: int | None = None
+    keep_going: bool = False
+    fail_fast: bool = False
+    max_failures: int = 0
+    cutoff: bool = True
+    keep_temporary: bool = False
+    grace: float = 10.0
+    on_interrupt: Interrupt | None = None
+    patient: bool = False
+
+    def settings(self) -> Settings:
+        return Settings(
+            keep_going=self.keep_going,
+            fail_fast=self.fail_fast,
+            max_failures=self.max_failures,
+            cutoff=self.cutoff,
+            keep_temporary=self.keep_temporary,
+        )
+
+    def budget(self, pools: tuple[tuple[str, int], ...]) -> Budget:
+        return Budget(threads=self.jobs, memory=self.memory, gpus=self.gpus, pools=pools)
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """A task that failed for good: its last attempt `n`, how that ended, and its log."""
+
+    task: str
+    attempt: int
+    n: int
+    outcome: Outcome | None
+    log: str
+
+
+class DriveResult(Struct, frozen=True, kw_only=True):
+    """How a run ended; `counts` of tasks by end, `blocked` the failed task at the root of each."""
+
+    exit_code: int
+    counts: dict[str, int]
+    failures: tuple[Failure, ...] = ()
+    blocked: dict[str, str] = {}
+
+
+class Records(Protocol):
+    """Where events go (`records.recorder.Recorder`, or a journal alone)."""
+
+    def write(self, events: Sequence[Event]) -> None:
+        """Write the events of one turn; raises `DiskError`: none of them counts then, and `LockError`."""
+        ...
+
+    def sync(self) -> None:
+        """See all events onto the disk; raises `DiskError`."""
+        ...
+
+
+class Beating(Protocol):
+    """The lock, as the loop sees it."""
+
+    def beat(self) -> None:
+        """Show that we live."""
+        ...
+
+
+Listener = Callable[[Sequence[Event]], None]

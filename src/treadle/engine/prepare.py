@@ -1,0 +1,146 @@
+"""From a launch to what the backend gets: the intent, the clean slate, inputs looked at, the command made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from treadle.base.files import make_parents, remove, write_whole
+from treadle.base.layout import RunFolder
+from treadle.engine.attempt import Attempt
+from treadle.engine.backend import Submission
+from treadle.engine.check import Eyes
+from treadle.engine.compose import Composed, Place, compose, environment
+from treadle.engine.news import Launch
+from treadle.engine.slate import EMPTY, Moved, look_over, recorded_outputs, sweep
+from treadle.plan.task import ScheduledTask
+from treadle.records.event import AttemptSubmitted, FileRecord, evidence_key
+from treadle.records.past import Past
+
+_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class Preparer:
+    """Makes submissions of launches, for one run. `secrets` are the values of sensitive config keys."""
+
+    def __init__(
+        self,
+        *,
+        run: RunFolder,
+        place: Place,
+        plan: str,
+        backend: str,
+        past: Past,
+        eyes: Eyes,
+        secrets: Mapping[str, str],
+        grace: float,
+    ) -> None:
+        self._run = run
+        self._place = place
+        self._plan = plan
+        self._backend = backend
+        self._past = past
+        self._eyes = eyes
+        self._secrets = secrets
+        self._grace = grace
+        self._prefix = _prefix(run.run)
+        self._id = run.run
+        # From the work folder, where commands run: of plain characters, whatever its own name is.
+        self._relative = RunFolder(os.path.relpath(run.root, place.workdir))
+
+    def intent(self, launch: Launch, now: float) -> tuple[Attempt, AttemptSubmitted]:
+        """Look at the outputs, and say what is about to happen; nothing is touched before that is written.
+
+        Raises `DiskError` when an output cannot be looked at.
+        """
+        task = launch.task
+        slate = EMPTY
+        if task.outputs and any(os.path.lexists(self._eyes.place(path)) for path in task.outputs):
+            slate = look_over(task, self._recorded(task), self._eyes)
+        attempt = Attempt(task, launch.attempt, launch.n, launch.resources, slate)
+        return attempt, self.submitted(launch, now, tuple(slate.standing.values()))
+
+    def submitted(self, launch: Launch, now: float, before: tuple[FileRecord, ...] = ()) -> AttemptSubmitted:
+        """The event of a launch; `before` are the outputs that stand there."""
+        return AttemptSubmitted(
+            time=now,
+            task=launch.task.id,
+            attempt=launch.attempt,
+            n=launch.n,
+            name=self._prefix + _base36(launch.n),
+            backend=self._backend,
+            outputs=launch.task.outputs,
+            before=before,
+            resumable=launch.task.policy.resumable,
+        )
+
+    def _recorded(self, task: ScheduledTask) -> dict[str, FileRecord]:
+        """How earlier successes left these outputs, whichever task made them."""
+        key = evidence_key(self._plan, task.id, task.outputs)
+        recorded = recorded_outputs(self._past.evidence(key))
+        for path in task.outputs:
+            if path not in recorded:
+                maker = self._past.maker(path)
+                found = recorded_outputs(self._past.evidence(maker)) if maker else {}
+                if path in found:
+                    recorded[path] = found[path]
+        return recorded
+
+    def submission(self, attempt: Attempt) -> tuple[Submission, list[Moved]]:
+        """Make the slate clean and the command ready. Raises `DiskError`."""
+        task, n = attempt.task, attempt.n
+        moved = sweep(task, attempt.slate, self._eyes)
+        gone = {*attempt.slate.remove, *attempt.slate.aside}
+        if attempt.slate.standing:
+            attempt.standing = {path: one for path, one in attempt.slate.standing.items() if path not in gone}
+        if task.log and not task.log_named:
+            remove(self._eyes.place(task.log))
+        attempt.before = self._eyes.before(task)
+        made = compose(
+            task,
+            attempt.resources,
+            self._place,
+            text_file=self._run.attempt_text(n),
+            input_list=self._relative.input_list(n),
+        )
+        self._write_files(task, made)
+        attempt.submission = Submission(
+            task=task,
+            attempt=attempt.attempt,
+            n=n,
+            name=self._prefix + _base36(n),
+            argv=made.argv,
+            env=environment(task, attempt.resources, self._place, run=self._id, n=n, secrets=self._secrets),
+            cwd=self._place.workdir,
+            log=self._run.attempt_log(n),
+            resources=attempt.resources,
+            grace=self._grace,
+            private_log=bool(task.command.secrets),
+        )
+        return attempt.submission, moved
+
+    def _write_files(self, task: ScheduledTask, made: Composed) -> None:
+        if made.text_file:
+            make_parents(made.text_file)
+            write_whole(made.text_file, made.text.encode())
+        if made.input_list:
+            path = os.path.join(self._place.workdir, made.input_list)
+            make_parents(path)
+            write_whole(path, "".join(f"{one}\n" for one in task.inputs).encode())
+
+
+def _prefix(run: str) -> str:
+    """`t` and 40 bits of the run: with the attempt's number at most 15 characters up to 36^5 attempts,
+    which is what old PBS and SGE take."""
+    number = int.from_bytes(blake2b(run.encode(), digest_size=5).digest())
+    return "t" + "".join(_BASE32[(number >> shift) & 31] for shift in range(35, -1, -5)) + "-"
+
+
+def _base36(number: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = _BASE36[digit] + digits
+    return digits

@@ -1,0 +1,45 @@
+"""Temporary outputs that nobody needs any more: a tombstone first, then they are removed."""
+
+from __future__ import annotations
+
+from treadle.base.errors import DiskError
+from treadle.base.files import remove
+from treadle.engine.check import Eyes, same
+from treadle.engine.news import RemoveTemporary
+from treadle.engine.slate import recorded_outputs
+from treadle.records.event import FileRecord, OutputEvicted, evidence_key
+from treadle.records.past import Past
+
+
+class Undertaker:
+    """Buries outputs of one run. One that is not as its task left it stays: somebody made it his own."""
+
+    def __init__(self, plan: str, past: Past, eyes: Eyes) -> None:
+        self._plan = plan
+        self._past = past
+        self._eyes = eyes
+        self._buried: dict[str, FileRecord] = {}
+
+    def tombstone(self, path: str) -> FileRecord | None:
+        """An output that was removed on purpose, as it was."""
+        return self._buried.get(path) or self._past.tombstone(path)
+
+    def bury(self, command: RemoveTemporary, now: float) -> OutputEvicted | None:
+        """The tombstone to write before the output is removed; None: nothing is to be removed."""
+        task, path = command.task, command.path
+        key = evidence_key(self._plan, task.id, task.outputs)
+        try:
+            there = self._eyes.at(path)
+        except DiskError:
+            return None
+        if there is None:
+            return None
+        record = self._eyes.made.get(path) or recorded_outputs(self._past.evidence(key)).get(path)
+        if record is None or not same(record, there):
+            return None
+        self._buried[path] = record
+        return OutputEvicted(time=now, task=task.id, key=key, record=record)
+
+    def remove(self, event: OutputEvicted) -> None:
+        """Remove what has its tombstone. Raises `DiskError`."""
+        remove(self._eyes.place(event.record.path))
