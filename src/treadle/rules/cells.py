@@ -12,7 +12,7 @@ from treadle.rules.section import LONGEST_NAME, Findings, clip
 
 LONGEST_VALUE = 4096  # characters: what a path may have at most (PATH_MAX)
 _TOLD = 5  # bad values of one column that are told one by one
-# What no value may hold; a quick look at a whole column, joined by line ends.
+# What no value may hold; for a quick look at a whole column, joined by line ends.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SUSPECT = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff/]|^\\.\\.?$", re.MULTILINE)
 _SUSPECT_IF_FREE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -26,13 +26,12 @@ PLACEHOLDERS = frozenset(
     }
 )
 
-Row = Mapping[str, str | None]
+Columns = Mapping[str, Sequence[str | None]]
 
 
 def check_values(
-    rows: Sequence[Row],
+    columns: Columns,
     place: Callable[[int], Place],
-    columns: Iterable[str],
     constraints: Mapping[str, Constraint],
     findings: Findings,
     *,
@@ -41,22 +40,22 @@ def check_values(
     """Report every value that could lead a path astray: `/`, `.` or `..`, control characters, huge ones.
 
     A `/` is allowed where the wildcard's constraint matches the whole value; where `free`, any path is.
+    `place` tells where a row stands.
     """
-    for column in columns:
-        values = [row.get(column) or "" for row in rows]
+    suspect = _SUSPECT_IF_FREE if free else _SUSPECT
+    for column, cells in columns.items():
+        values = [cell or "" for cell in cells]
         joined = "\n".join(values)
-        suspect = (_SUSPECT_IF_FREE if free else _SUSPECT).search(joined)
-        longest = max(map(len, values), default=0)
-        if not suspect and joined.count("\n") < max(len(values), 1) and longest <= LONGEST_VALUE:
+        whole = joined.count("\n") < max(len(values), 1)  # no value holds a line end
+        if whole and not suspect.search(joined) and max(map(len, values), default=0) <= LONGEST_VALUE:
             continue
         bad = 0
         for at, value in enumerate(values):
             if problem := value and _problem(value, free, constraints.get(column)):
                 bad += 1
                 if bad <= _TOLD:
-                    findings.error(
-                        "bad-value", f"the value '{clip(value)}' of '{clip(column)}' {problem}", place(at)
-                    )
+                    message = f"the value '{clip(value)}' of '{clip(column)}' {problem}"
+                    findings.error("bad-value", message, place(at))
         if bad > _TOLD:
             findings.error("bad-value", f"and {bad - _TOLD:,} more values of '{clip(column)}'", place(0))
 
@@ -76,10 +75,10 @@ def _problem(value: str, free: bool, constraint: Constraint | None) -> str:
     return ""
 
 
-def paths_among(rows: Sequence[Row], columns: Iterable[str]) -> frozenset[str]:
+def paths_among(columns: Columns) -> frozenset[str]:
     """The columns some value of which is a path: holds a `/`, or is `.` or `..`."""
     return frozenset(
-        column for column in columns if _NOT_PLAIN.search("\n".join(row.get(column) or "" for row in rows))
+        column for column, cells in columns.items() if _NOT_PLAIN.search("\n".join(filter(None, cells)))
     )
 
 

@@ -182,27 +182,32 @@ def engine_keys(config: Mapping[str, Value], sources: Iterable[Source]) -> dict[
     """
     lists: dict[str, set[str]] = {}
     for source in sources:
-        for key, names in _named_in(source):
-            lists.setdefault(key, set()).update(names)
+        _list_names(source, lists)
     return {key: _joined(names | _listed(config.get(key))) for key, names in sorted(lists.items()) if names}
 
 
-def _named_in(source: Source) -> Iterable[tuple[str, set[str]]]:
-    columns = {column: at for at, column in enumerate(source.columns)}
+def _list_names(source: Source, lists: dict[str, set[str]]) -> None:
     if source.kind == "pairs":
-        yield "pairs_list", _column(source, columns["pair_id"])
-        yield "samples_list", _column(source, columns["experiment"]) | _column(source, columns["control"])
+        lists.setdefault("pairs_list", set()).update(_column(source, "pair_id"))
+        for side in ("experiment", "control"):
+            lists.setdefault("samples_list", set()).update(_column(source, side))
     elif source.kind == "samples":
-        yield "samples_list", _column(source, columns["sample"])
-        if "group" in columns:
-            for row in source.rows:
-                name, group = row[columns["sample"]], row[columns["group"]]
-                if name and group and _GROUP.match(group):
-                    yield f"samples_{group}", {name}
+        names = _column(source, "sample")
+        lists.setdefault("samples_list", set()).update(names)
+        groups: dict[str, set[str]] = {}
+        for name, group in zip(names, _column(source, "group") if "group" in source.columns else ()):
+            groups.setdefault(group, set()).add(name)
+        for group, members in groups.items():
+            if _GROUP.match(group):
+                lists.setdefault(f"samples_{group}", set()).update(members - {""})
+    for listed in lists.values():
+        listed.discard("")
 
 
-def _column(source: Source, at: int) -> set[str]:
-    return {value for row in source.rows if (value := row[at])}
+def _column(source: Source, column: str) -> list[str]:
+    """The values of a column, empty where a row has none."""
+    at = source.columns.index(column)
+    return [row[at] or "" for row in source.rows]
 
 
 def _listed(value: Value | None) -> set[str]:

@@ -88,6 +88,7 @@ def fitted(value: Value, declared: Declared, workdir: str) -> Value:
     UnfitError; the message holds no value of a sensitive key.
     """
     shown = "the value" if declared.sensitive else found(value)
+    fits: Value | None
     try:
         fits = _typed(value, declared.type)
     except UnfitError:
@@ -95,6 +96,7 @@ def fitted(value: Value, declared: Declared, workdir: str) -> Value:
     if fits is None:
         wanted = _WANTED[declared.type]
         raise UnfitError("config-type", f"{shown} of '{declared.name}' is not {wanted}", _help(declared))
+    shown = "the value" if declared.sensitive else found(fits)
     if declared.choices and fits not in declared.choices:
         choices = ", ".join(clip(spelled(choice)) for choice in declared.choices[:20])
         raise UnfitError(

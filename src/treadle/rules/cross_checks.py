@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from treadle.base.place import Place
 from treadle.rules.schema import Rule
 from treadle.rules.section import Findings, clip
 
 
-def check_rules(
-    rules: Sequence[Rule], pools: Sequence[tuple[str, int]], whole: Place, findings: Findings
-) -> None:
-    """Report what is wrong between rules; `whole` is the place of the file as a whole."""
-    if not rules:
-        hint = "add one: [[rules]] with a name, an output and a shell command"
-        findings.error("no-rules", "this workflow has no rules", whole, hint)
+def check_rules(rules: Sequence[Rule], pools: Sequence[tuple[str, int]], findings: Findings) -> None:
+    """Report what is wrong between rules."""
     first: dict[str, Rule] = {}
     for rule in rules:
         known = first.setdefault(rule.name, rule) if rule.name else rule

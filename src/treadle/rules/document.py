@@ -17,30 +17,39 @@ from treadle.rules.schema import Spelled
 from treadle.rules.section import clip
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
-# Message of the parser -> our code, and the way out.
+# What the parser says -> our code, our words (empty: the parser's), and the way out.
 _SYNTAX = (
     (
         re.compile(r"Unescaped '\\'|Invalid hex value|Escaped character is not"),
         "bad-escape",
+        "a backslash stands here that is no escape of TOML",
         "in \"...\" a backslash begins an escape: write it twice, or put the text in '...' or '''...'''",
     ),
-    (re.compile("Cannot overwrite a value|Duplicate inline"), "duplicate-key", "this key is there already"),
+    (
+        re.compile("Cannot overwrite a value|Duplicate inline"),
+        "duplicate-key",
+        "this key is there already",
+        "keep one of them; an array of tables is written [[rules]] each time",
+    ),
     (
         re.compile("Cannot declare|Cannot mutate|Cannot redefine"),
         "duplicate-table",
-        "this table is there already; an array of tables is written [[rules]] each time",
+        "this table is there already",
+        "keep one of them; an array of tables is written [[rules]] each time",
     ),
-    (re.compile("Invalid value"), "toml-syntax", 'a text stands in quotes: key = "text"'),
+    (re.compile("Invalid value"), "toml-syntax", "", 'a text stands in quotes: key = "text"'),
     (
         re.compile("Unterminated string|Illegal character"),
         "toml-syntax",
+        "",
         "a quote may not be closed; a text over several lines stands in '''...'''",
     ),
-    (re.compile("Unclosed"), "toml-syntax", "a bracket is not closed"),
+    (re.compile("Unclosed"), "toml-syntax", "", "a bracket is not closed"),
     (
         re.compile("Expected '='"),
         "toml-syntax",
-        'a line is key = value, or a [table]; a text stands in "..."',
+        "",
+        "a line is key = value, or a [table]; a text over several lines stands in '''...'''",
     ),
 )
 
@@ -113,8 +122,9 @@ def parse(text: str, file: str) -> Document:
     except RecursionError:
         message, hint = "lists or tables are nested too deep in this file", "a few levels are the most"
         raise WorkflowError(message, place=Place(file), hint=hint, code="too-deep") from None
-    except ValueError as error:  # such as a whole number of more digits than Python reads
-        raise WorkflowError(clip(str(error), 200), place=Place(file), code="toml-syntax") from None
+    except ValueError:  # more digits than Python reads
+        message, hint = "a whole number in this file has thousands of digits", "64 bits are the most"
+        raise WorkflowError(message, place=Place(file), hint=hint, code="toml-syntax") from None
     return Document(file, text, values, locate(text))
 
 
@@ -123,12 +133,9 @@ def _float(text: str) -> Spelled:
 
 
 def _syntax_error(error: tomli.TOMLDecodeError, text: str, file: str) -> WorkflowError:
-    code, hint = "toml-syntax", ""
-    for pattern, its_code, its_hint in _SYNTAX:
-        if pattern.search(error.msg):
-            code, hint = its_code, its_hint
-            break
+    said = next((rest for pattern, *rest in _SYNTAX if pattern.search(error.msg)), ["toml-syntax", "", ""])
+    code, words, hint = said
     line = text[text.rfind("\n", 0, error.pos) + 1 :].partition("\n")[0].strip()
     shown = f": {clip(line, 80)}" if line else ""
-    message = f"{clip(error.msg, 120)} (column {error.colno}){shown}"
+    message = f"{words or clip(error.msg, 120)} (column {error.colno}){shown}"
     return WorkflowError(message, place=Place(file, error.lineno), hint=hint, code=code)

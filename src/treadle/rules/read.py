@@ -98,8 +98,11 @@ def examine(document: Document, folder: str, options: ReadOptions) -> Reading:
     )
     config = read_config(tables.one("config"), options.config, sources, options.workdir or folder)
     rules = [rule(section, head.house) for section in tables.many("rules")]
-    pools = counts(tables.one("resource_groups"), "")
-    check_rules(rules, pools, Place(document.file), findings)
+    pools = counts(tables.one("resource_groups"))
+    if not any(document.values.get(name) for name in ("rules", "include", "steps")):
+        hint = "add one: [[rules]] with a name, an output and a shell command"
+        findings.error("no-rules", "this workflow has no rules", Place(document.file), hint)
+    check_rules(rules, pools, findings)
     found = _told(findings.found, document.file, options.strict)
     if any(one.severity is Severity.ERROR for one in found):
         return Reading(None, found)

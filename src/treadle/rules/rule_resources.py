@@ -42,7 +42,7 @@ def resources(section: Section, got: dict[str, Any], defaults: Defaults) -> tupl
         gpus=gpus,
         gpu_model=model,
         gpu_memory=gpu_memory,
-        groups=counts(inner, "groups"),
+        groups=counts(inner.inner(said.get("groups", {}), "groups")),
         extra_args=said.get("extra_args", ()),
         **{key: said[key] for key in _PLAIN if key in said},
     )
@@ -63,24 +63,22 @@ def _gpus(section: Section, said: dict[str, Any]) -> tuple[int, str, int | None]
     return count, spec.get("model", ""), None if memory is None else memory * _GIB
 
 
-def counts(section: Section, key: str) -> tuple[tuple[str, int], ...]:
+def counts(section: Section) -> tuple[tuple[str, int], ...]:
     """A table of name -> how many, sorted by name; `{ max = 2 }` is another way to write 2."""
-    given = section.table.get(key, {})
-    if not isinstance(given, dict):
-        return ()  # reported when the field was taken
-    found = ((name, _count(section, key, name, value)) for name, value in given.items())
+    found = ((name, _count(section, name, value)) for name, value in section.table.items())
     return tuple(sorted((name, count) for name, count in found if count is not None))
 
 
-def _count(section: Section, key: str, name: str, value: Any) -> int | None:
-    path = (key, name) if key else (name,)
+def _count(section: Section, name: str, value: Any) -> int | None:
+    if section.strayed(name):
+        return None
     if not NAME.match(name) or len(name) > 255:
         message = f"'{clip(name)}' cannot name a resource group"
-        section.error("bad-name", message, *path, hint="write letters, digits, _ and -, a letter first")
+        section.error("bad-name", message, name, hint="write letters, digits, _ and -, a letter first")
         return None
     if isinstance(value, dict) and set(value) == {"max"}:
         value = value["max"]
     if isinstance(value, dict):
-        wrong(section, value, Kind.COUNT, path)
+        wrong(section, value, Kind.COUNT, (name,))
         return None
-    return whole(1)(section, value, Kind.COUNT, path)
+    return whole(1)(section, value, Kind.COUNT, (name,))

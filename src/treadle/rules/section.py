@@ -98,8 +98,11 @@ class Section:
             return
         hint = self.findings.guess(key, fields)
         homes = [home for home, others in HOMES.items() if key in others and others is not fields]
+        around = self.around
+        if not hint and around is not None and self.spot.header and not around.fields:
+            hint = f"keys of [{clip(around.name)}] stand above the line {self._header()}"
         if homes:
-            hint = f"it belongs into {homes[0]}"
+            hint = f"it belongs in {homes[0]}"
         self.error("unknown-key", f"'{clip(key)}' is not a field of {what}", key, hint=hint)
 
     def strayed(self, key: str) -> bool:
@@ -112,7 +115,7 @@ class Section:
             around = around.around
         if around is None or not self.spot.header:
             return False
-        header = f"[{key_text((re.split(r'[.[]', self.name)[0], *self.path))}]"
+        header = self._header()
         self.error(
             "key-in-subtable",
             f"'{key}' stands below the line {header}, so it is read as a key of that table",
@@ -120,6 +123,10 @@ class Section:
             hint=f"move it above the line {header}",
         )
         return True
+
+    def _header(self) -> str:
+        """The line in brackets that opens this table."""
+        return f"[{key_text((re.split(r'[.[]', self.name)[0], *self.path))}]"
 
 
 def clip(text: str, most: int = 60) -> str:

@@ -1,9 +1,9 @@
-"""Sheets: TSV, CSV and JSON files as columns and rows of text, with the line of each row."""
+"""Sheets: TSV, CSV and JSON files as columns of text, with the line of each row."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -16,16 +16,18 @@ Cell = str | tuple[str, ...] | None
 
 
 class Sheet(Struct, frozen=True):
-    """A table that was read from `file` (as typed); `lines` gives the line of each row (JSON: its number)."""
+    """A table read from `file` (as typed): each column with a cell for every row.
+
+    `lines` gives the line of each row; in `json`, which has none, its number in the list.
+    """
 
     file: str
-    columns: tuple[str, ...]
-    rows: list[tuple[Cell, ...]]
+    columns: Mapping[str, Sequence[Cell]]
     lines: Sequence[int]
     json: bool = False
 
     def place(self, row: int, column: str = "") -> Place:
-        """Where a row stands; in JSON, which item of the list it is."""
+        """Where a row stands."""
         if self.json:
             return Place(self.file, 0, "", f"[{row}].{column}" if column else f"[{row}]")
         return Place(self.file, self.lines[row], "", column)
@@ -77,22 +79,29 @@ def _kind(path: str, text: str) -> str:
 
 
 def _lined_sheet(path: str, text: str, divider: str, findings: Findings) -> Sheet | None:
-    rows, lines = _rows(path, text, divider, findings)
+    read = _rows(path, text, divider, findings)
+    if read is None:
+        return None
+    rows, lines = read
     if not rows:
-        if rows is not None:
-            hint = "a line that begins with # is a comment" if text.startswith("#") else ""
-            findings.error("empty-sheet", "no line with the names of the columns", Place(path), hint)
+        hint = "a line that begins with # is a comment" if "#" in text else ""
+        findings.error(
+            "empty-sheet", "this sheet has no line with the names of its columns", Place(path), hint
+        )
         return None
-    header, first = rows.pop(0), lines.pop(0)
-    while header and not header[-1]:
+    header, first = [cell.strip() for cell in rows.pop(0)], lines.pop(0)
+    while not header[-1]:
         header.pop()
-    columns = tuple(header)
-    if not _columns_ok(columns, Place(path, first), findings):
+    if not _columns_ok(header, Place(path, first), findings):
         return None
-    return Sheet(path, columns, _filled(path, rows, lines, len(columns), findings), lines)
+    _make_even(path, rows, lines, len(header), findings)
+    cells = zip(*rows) if rows else [()] * len(header)
+    return Sheet(
+        path, {name: [cell.strip() or None for cell in column] for name, column in zip(header, cells)}, lines
+    )
 
 
-def _rows(path: str, text: str, divider: str, findings: Findings) -> tuple[list[list[str]] | None, list[int]]:
+def _rows(path: str, text: str, divider: str, findings: Findings) -> tuple[list[list[str]], list[int]] | None:
     """All rows that hold something, and their lines (of a quoted cell with line ends: the last)."""
     import csv
 
@@ -102,34 +111,26 @@ def _rows(path: str, text: str, divider: str, findings: Findings) -> tuple[list[
     lines: list[int] = []
     try:
         for row in reader:
-            cells = [cell.strip() for cell in row]
-            if any(cells):
-                rows.append(cells)
+            if "".join(row).strip():
+                rows.append(row)
                 lines.append(reader.line_num)
     except csv.Error as error:
         message = f"this row cannot be read: {error}"
         findings.error("bad-sheet", message, Place(path, reader.line_num), "a quote may not be closed")
-        return None, []
+        return None
     return rows, lines
 
 
-def _filled(
-    path: str, rows: list[list[str]], lines: list[int], width: int, findings: Findings
-) -> list[tuple[Cell, ...]]:
-    """The rows, each `width` cells wide and None where empty; rows of another width are reported."""
-    filled: list[tuple[Cell, ...]] = []
-    for row, line in zip(rows, lines):
-        if len(row) > width and not any(row[width:]):
-            row = row[:width]
+def _make_even(path: str, rows: list[list[str]], lines: list[int], width: int, findings: Findings) -> None:
+    """Bring all rows to one width; those that do not have it are reported, but for empty cells at the end."""
+    for at, row in enumerate(rows):
         if len(row) != width:
-            cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
-            hint = "a cell without a value still needs its divider"
-            findings.error(
-                "ragged-sheet", f"{cells} in this row, {width} in the header", Place(path, line), hint
-            )
-            row = (row + [""] * width)[:width]
-        filled.append(tuple(cell or None for cell in row))
-    return filled
+            if len(row) < width or "".join(row[width:]).strip():
+                cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
+                message = f"{cells} in this row, {width} in the header"
+                hint = "a cell without a value still needs its divider"
+                findings.error("ragged-sheet", message, Place(path, lines[at]), hint)
+            rows[at] = (row + [""] * width)[:width]
 
 
 def _columns_ok(columns: Sequence[str], place: Place, findings: Findings) -> bool:
@@ -154,16 +155,15 @@ def _json_sheet(path: str, text: str, findings: Findings) -> Sheet | None:
         findings.error("bad-sheet", "a JSON sheet is a list of objects, one for each row", Place(path))
         return None
     records = [_flat(each) for each in listed]
-    columns = tuple(dict.fromkeys(key for record in records for key in record))
-    rows: list[tuple[Cell, ...]] = []
     for at, record in enumerate(records):
         for key, value in record.items():
             if value is not None and not isinstance(value, str | tuple):
                 place = Place(path, 0, "", f"[{at}].{clip(key)}")
-                findings.error("wrong-type", "a text, a number or a list of them is wanted here", place)
+                findings.error("wrong-type", "a text, a number or a list of texts is wanted here", place)
                 record[key] = None
-        rows.append(tuple(record.get(column) or None for column in columns))
-    return Sheet(path, columns, rows, range(len(rows)), json=True)
+    names = dict.fromkeys(key for record in records for key in record)
+    columns = {name: [record.get(name) or None for record in records] for name in names}
+    return Sheet(path, columns, range(len(records)), json=True)
 
 
 def _json(path: str, text: str, findings: Findings) -> Any:
@@ -189,9 +189,8 @@ def _json(path: str, text: str, findings: Findings) -> Any:
 
 def _flat(record: dict[str, Any]) -> dict[str, Any]:
     """The record with the keys of its `metadata` beside its own; booleans as text, lists as tuples."""
-    metadata = record.pop("metadata", None) if isinstance(record.get("metadata"), dict) else None
-    flat = {**metadata, **record} if metadata else record
-    return {key: _cell(value) for key, value in flat.items()}
+    metadata = record.pop("metadata") if isinstance(record.get("metadata"), dict) else {}
+    return {key: _cell(value) for key, value in {**metadata, **record}.items()}
 
 
 def _cell(value: Any) -> Any:
@@ -199,4 +198,4 @@ def _cell(value: Any) -> Any:
         return "true" if value else "false"
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return tuple(value)
-    return value
+    return value.strip() if isinstance(value, str) else value

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from treadle.base.place import Place
-from treadle.rules.cells import Row
 from treadle.rules.fields import PAIR
 from treadle.rules.kinds import take
 from treadle.rules.schema import Source
@@ -18,9 +16,8 @@ from treadle.rules.source_rows import (
     Constraints,
     Rows,
     metadata,
-    one_text,
     proper_columns,
-    usable_columns,
+    wildcards,
 )
 
 _NEEDED = ("pair_id", "experiment")
@@ -32,11 +29,13 @@ def pairs(
     """All pairs as one source: `pair_id`, both sides, the type, metadata; then the older names of these."""
     rows = Rows("pairs", ("pair_id",), findings)
     for section in sections:
-        row = _inline(section)
-        if _complete(row, section.place(), findings):
-            rows.add(row, section.place())
+        row = {column: [cell] for column, cell in _inline(section).items()}
+        rows.add(row, 1, [section.place()].__getitem__)
     for sheet in sheets:
-        _from_sheet(sheet, rows)
+        columns = proper_columns(sheet, PAIR_ALIASES, _NEEDED, findings)
+        kept = wildcards(sheet, columns, PAIR_COLUMNS, SAMPLE_COLUMNS, findings)
+        rows.add(kept, len(sheet.lines) if kept else 0, sheet.place)
+    _check_whole(rows)
     return rows.source("pairs", PAIR_COLUMNS, constraints, aliases=PAIR_ALIASES)
 
 
@@ -51,25 +50,12 @@ def _inline(section: Section) -> dict[str, str | None]:
     return row | metadata(section, got, (*PAIR_COLUMNS, *PAIR_ALIASES, *SAMPLE_COLUMNS))
 
 
-def _complete(row: Row, place: Place, findings: Findings) -> bool:
-    missing = [column for column in _NEEDED if not row[column]]
-    for column in missing:
-        findings.error("missing-key", f"this pair has no {column}", place)
-    return not missing
-
-
-def _from_sheet(sheet: Sheet, rows: Rows) -> None:
-    columns = proper_columns(sheet, PAIR_ALIASES, _NEEDED, rows.findings)
-    kept = usable_columns(sheet, columns, PAIR_COLUMNS, SAMPLE_COLUMNS, rows.findings)
-    named = [(n, columns[n]) for n in kept]
-    for at, cells in enumerate(sheet.rows if columns else ()):
-        row: dict[str, str | None] = {}
-        for n, column in named:
-            cell = cells[n]
-            row[column] = cell if cell.__class__ is str else one_text(sheet, at, column, cell, rows.findings)
-        place = sheet.place(at)
-        if (row["pair_id"] and row["experiment"]) or _complete(row, place, rows.findings):
-            rows.add(row, place)
+def _check_whole(rows: Rows) -> None:
+    """Report every pair without an id or without an experiment."""
+    for column in _NEEDED:
+        for at, cell in enumerate(rows.columns.get(column, ())):
+            if cell is None:
+                rows.findings.error("missing-key", f"this pair has no {column}", rows.place(at))
 
 
 def samples_of_pairs(source: Source) -> Source:
@@ -77,6 +63,5 @@ def samples_of_pairs(source: Source) -> Source:
     sides = [source.columns.index("experiment"), source.columns.index("control")]
     names = dict.fromkeys(row[at] for row in source.rows for at in sides if row[at])
     rows = tuple((name,) for name in names)
-    return Source(
-        kind="samples", label="both sides of the pairs", columns=("sample",), rows=rows, place=source.place
-    )
+    label = "both sides of the pairs"
+    return Source(kind="samples", label=label, columns=("sample",), rows=rows, place=source.place)

@@ -8,20 +8,20 @@ from treadle.rules.fields import SAMPLE_GROUP
 from treadle.rules.kinds import take
 from treadle.rules.schema import Source
 from treadle.rules.section import Findings, Section
-from treadle.rules.sheets import Sheet
+from treadle.rules.sheets import Cell, Sheet
 from treadle.rules.source_rows import (
     SAMPLE_COLUMNS,
     Constraints,
     Rows,
     metadata,
-    one_text,
     proper_columns,
     texts,
-    usable_columns,
+    wildcards,
 )
 
 # A sheet may have one row for a group or one for a sample: the column is named accordingly.
 _ALIASES = {"group": "name", "sample": "samples"}
+_OWN = ("name", "samples")
 
 
 def samples(
@@ -38,31 +38,42 @@ def samples(
 
 def _inline(section: Section, rows: Rows) -> None:
     got = take(section, SAMPLE_GROUP, "a sample group")
-    for key in ("name", "samples"):
+    for key in _OWN:
         if key not in section.table and key not in got.get("metadata", {}):
             section.error("missing-key", f"this sample group has no '{key}'")
         elif got.get(key) == "":
             section.error("empty", "this sample group has an empty name", key)
-    more = metadata(section, got, SAMPLE_COLUMNS)
+    more = {"group": got.get("name") or None, **metadata(section, got, SAMPLE_COLUMNS)}
+    names: list[str | None] = list(texts(section, got.get("samples", ()), ("samples",)))
+    columns = {"sample": names, **{column: [cell] * len(names) for column, cell in more.items()}}
     place = section.place("samples")
-    for sample in texts(section, got.get("samples", ()), ("samples",)):
-        rows.add({"sample": sample, "group": got.get("name") or None, **more}, place)
+    rows.add(columns, len(names), lambda _at: place)
 
 
 def _from_sheet(sheet: Sheet, rows: Rows) -> None:
     """One row for each sample of a cell. A sheet without groups (`--samples @names.txt`) gives none."""
-    columns = proper_columns(sheet, _ALIASES, ("samples",), rows.findings)
-    kept = usable_columns(sheet, columns, ("name", "samples"), SAMPLE_COLUMNS, rows.findings)
-    at_samples = columns.index("samples") if columns else 0
-    others = [(n, columns[n]) for n in kept if n != at_samples]
-    for at, cells in enumerate(sheet.rows if columns else ()):
-        given, place = cells[at_samples], sheet.place(at)
-        names = given if isinstance(given, tuple) else (given or "").split(",")
-        names = [name.strip() for name in names if name.strip()]
-        shared = {column: one_text(sheet, at, column, cells[n], rows.findings) for n, column in others}
-        group = shared.pop("name", None)
-        if not names or ("name" in columns and not group):
-            what = "name" if names else "samples"
-            rows.findings.error("missing-key", f"this row has no {what}", place)
-        for name in names:
-            rows.add({"sample": name, "group": group, **shared}, place)
+    findings = rows.findings
+    columns = proper_columns(sheet, _ALIASES, ("samples",), findings)
+    if not columns:
+        return
+    given = columns.pop("samples")
+    kept = wildcards(sheet, columns, _OWN, SAMPLE_COLUMNS, findings)
+    names: list[str | None] = []
+    rows_of: list[int] = []  # the row of the sheet that each name comes from
+    for at, cell in enumerate(given):
+        found = _names(cell)
+        names += found
+        rows_of += [at] * len(found)
+        if not found or (kept.get("name") and kept["name"][at] is None):
+            what = "name" if found else "samples"
+            findings.error("missing-key", f"this row has no {what}", sheet.place(at))
+    spread = {column: [cells[at] for at in rows_of] for column, cells in kept.items()}
+    groups = spread.pop("name", [None] * len(names))
+    rows.add({"sample": names, "group": groups, **spread}, len(names), lambda at: sheet.place(rows_of[at]))
+
+
+def _names(cell: Cell) -> list[str]:
+    if isinstance(cell, str) and "," not in cell:
+        return [cell]
+    parts = cell.split(",") if isinstance(cell, str) else cell or ()
+    return [part.strip() for part in parts if part.strip()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from treadle.rules.cells import Row, check_values, paths_among, usable
+from treadle.rules.cells import Columns, check_values, paths_among, usable
 from treadle.rules.fields import FREE_TABLE, VALUE_LIST
 from treadle.rules.kinds import scalar, table, take
 from treadle.rules.placeholder import spelled
@@ -17,10 +17,10 @@ from treadle.rules.source_rows import (
     PAIR_COLUMNS,
     SAMPLE_COLUMNS,
     Constraints,
-    one_text,
+    PlaceOf,
     proper_columns,
     texts,
-    usable_columns,
+    wildcards,
 )
 
 _ENGINES_OWN = frozenset((*PAIR_COLUMNS, *PAIR_ALIASES, *SAMPLE_COLUMNS))
@@ -39,17 +39,13 @@ def value_list(section: Section, constraints: Constraints) -> Source | None:
         section.error("reserved-name", f"'{clip(name)}' cannot be a wildcard: it {why}", "name")
     if not name or why:
         return None
-    rows: list[Row] = [{name: value} for value in dict.fromkeys(values)]
-    if len(rows) < len(values):
+    once = list(dict.fromkeys(values))
+    if len(once) < len(values):
         section.warn("duplicate-value", "some values stand here more than once; each counts once", "values")
-    check_values(rows, lambda _at: section.place("values"), [name], constraints, section.findings)
-    return Source(
-        kind="values",
-        label=f"values.{name}",
-        columns=(name,),
-        rows=tuple((row[name],) for row in rows),
-        place=section.place(),
-    )
+    check_values({name: once}, lambda _at: section.place("values"), constraints, section.findings)
+    rows = tuple((value,) for value in once)
+    label = f"values.{name}"
+    return Source(kind="values", label=label, columns=(name,), rows=rows, place=section.place())
 
 
 def free_table(section: Section, folder: str) -> Source | None:
@@ -60,44 +56,41 @@ def free_table(section: Section, folder: str) -> Source | None:
     if ("file" in section.table) == ("rows" in section.table):
         section.error("missing-key", "a table has either 'file' or 'rows'")
         return None
-    rows = _sheet_rows(section, got["file"], folder) if "file" in got else _inline_rows(section, got)
-    columns = tuple(dict.fromkeys(key for row in rows for key in row))
-    where = "file" if "file" in got else "rows"
-    check_values(rows, lambda _at: section.place(where), columns, {}, section.findings, free=True)
+    read = _from_sheet(section, got["file"], folder) if "file" in got else _inline(section, got)
+    if read is None:
+        return None
+    columns, place = read
+    check_values(columns, place, {}, section.findings, free=True)
     return Source(
         kind="table",
         label=f"tables.{clip(got.get('name', ''))}",
-        columns=columns,
-        rows=tuple([tuple([row.get(column) for column in columns]) for row in rows]),
-        free=paths_among(rows, columns),
+        columns=tuple(columns),
+        rows=tuple(zip(*columns.values())),
+        free=paths_among(columns),
         place=section.place(),
     )
 
 
-def _sheet_rows(section: Section, file: str, folder: str) -> list[Row]:
+def _from_sheet(section: Section, file: str, folder: str) -> tuple[Columns, PlaceOf] | None:
     sheet = read_sheet(file, folder, section.findings, section.place("file"))
     if sheet is None:
-        return []
+        return None
     columns = proper_columns(sheet, {}, (), section.findings)
-    kept = usable_columns(sheet, columns, (), (), section.findings)
-    named = [(n, columns[n]) for n in kept]
-    if all(cell is None or isinstance(cell, str) for row in sheet.rows for cell in row):
-        return [{column: row[n] for n, column in named} for row in sheet.rows]  # type: ignore[misc]
-    return [
-        {column: one_text(sheet, at, column, row[n], section.findings) for n, column in named}
-        for at, row in enumerate(sheet.rows)
+    return wildcards(sheet, columns, (), (), section.findings), sheet.place
+
+
+def _inline(section: Section, got: Mapping[str, Any]) -> tuple[Columns, PlaceOf]:
+    rows = [
+        _inline_row(section.inner(value, "rows", at))
+        for at, value in enumerate(got.get("rows", ()))
+        if table(section, value, "a table of column = value", ("rows", at)) is not None
     ]
+    names = dict.fromkeys(column for row in rows for column in row)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    return columns, lambda at: section.place("rows", at)
 
 
-def _inline_rows(section: Section, got: Mapping[str, Any]) -> list[Row]:
-    rows: list[Row] = []
-    for at, value in enumerate(got.get("rows", ())):
-        if table(section, value, "a table of column = value", ("rows", at)) is not None:
-            rows.append(_inline_row(section.inner(value, "rows", at)))
-    return rows
-
-
-def _inline_row(section: Section) -> Row:
+def _inline_row(section: Section) -> dict[str, str | None]:
     row: dict[str, str | None] = {}
     for key, value in section.table.items():
         if why := usable(key):
