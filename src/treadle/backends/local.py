@@ -17,6 +17,7 @@ from typing import assert_never
 
 from treadle.backends.local_attempt import Act, Attempt, Timers
 from treadle.backends.local_exits import Exits, exits_here, has_ended
+from treadle.backends.local_gpus import GPU_VARIABLE, GpuPool
 from treadle.backends.local_start import SHORTAGE, refusal, script_of, start
 from treadle.backends.local_usage import MemorySampler, OomWatch
 from treadle.backends.local_verdict import outcome_of
@@ -25,7 +26,6 @@ from treadle.base.proc import Child, end_stragglers, live_members
 from treadle.engine.backend import Abilities, Accepted, JobReport, JobStatus, Refused, Submission
 from treadle.records.event import EndReason, Outcome
 
-_GPU_VARIABLE = "CUDA_VISIBLE_DEVICES"
 _SHORTAGE_PAUSES = (0.01, 0.05, 0.2, 0.5)
 _PATIENCE = 5.0  # seconds for killed processes to be gone, before their attempt is told as over
 _LONGEST_PAUSE = 0.1
@@ -46,8 +46,7 @@ class LocalBackend:
         self._lingering: dict[int, Attempt] = {}
         self._news: dict[str, JobReport] = {}
         self._logs: dict[str, str] = {}
-        self._pool = tuple(gpus)
-        self._free_gpus = list(gpus)
+        self._gpus = GpuPool(gpus)
         self._exits: Exits = exits_here()
         self._timers = Timers()
         self._memory = MemorySampler()
@@ -59,7 +58,7 @@ class LocalBackend:
 
     @property
     def abilities(self) -> Abilities:
-        return Abilities(notifies=self._exits.fileno() is not None, gpus=bool(self._pool))
+        return Abilities(notifies=self._exits.fileno() is not None, gpus=bool(self._gpus))
 
     def render_script(self, submission: Submission) -> str:
         """A script for sh that runs the attempt by hand; which GPUs it would get is not in it."""
@@ -70,25 +69,21 @@ class LocalBackend:
 
     def _submit(self, submission: Submission) -> Accepted | Refused:
         wanted = submission.resources.gpus
-        if wanted > len(self._free_gpus):
-            return Refused(
-                f"it asks for {wanted} GPUs, and {len(self._free_gpus)} of {len(self._pool)} are free"
-            )
-        gpus = tuple(self._free_gpus[:wanted])
+        if wanted > self._gpus.free:
+            return Refused(f"it asks for {wanted} GPUs, and {self._gpus.free} of {len(self._gpus)} are free")
+        gpus = self._gpus.take(wanted)
         try:
             child = self._start(submission, self._environment(submission, gpus))
         except (OSError, ValueError, DiskError) as error:
+            self._gpus.give_back(gpus)
             return Refused(refusal(submission, error))
-        del self._free_gpus[:wanted]
         self._begin(submission, child, gpus)
         return Accepted(str(child.pid), child.started)
 
     def _environment(self, submission: Submission, gpus: tuple[str, ...]) -> dict[str, str]:
         env = {**self._env, "PWD": submission.cwd, **submission.env}
-        if gpus:
-            env[_GPU_VARIABLE] = ",".join(gpus)
-        elif self._pool and _GPU_VARIABLE not in submission.env:
-            env[_GPU_VARIABLE] = ""
+        if gpus or (self._gpus and GPU_VARIABLE not in submission.env):
+            env[GPU_VARIABLE] = ",".join(gpus)
         return env
 
     def _start(self, submission: Submission, env: Mapping[str, str]) -> Child:
@@ -230,9 +225,7 @@ class LocalBackend:
 
     def _settle(self, attempt: Attempt) -> None:
         attempt.done = True
-        if attempt.gpus:
-            held = {*self._free_gpus, *attempt.gpus}
-            self._free_gpus = [gpu for gpu in self._pool if gpu in held]
+        self._gpus.give_back(attempt.gpus)
         outcome = outcome_of(attempt, time.monotonic(), self._oom)
         self._news[attempt.job] = JobReport(job=attempt.job, status=JobStatus.ENDED, outcome=outcome)
 

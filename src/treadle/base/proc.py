@@ -27,6 +27,7 @@ from treadle.base.groups import (
     start_time,
 )
 from treadle.base.machine import boot_id, gpus_here, host, pid_namespace, usable_cpus, usable_memory
+from treadle.base.program import find_program, forget_programs
 
 __all__ = [
     "Child",
@@ -84,7 +85,7 @@ def spawn(
     try:
         pid = way(cwd, program, argv, env, stdout_fd, stdin)
     except FileNotFoundError:
-        _programs.clear()  # what was found there once may have moved
+        forget_programs()  # what was found there once may have moved
         raise
     return Child(pid, _pidfd(pid), _started(pid, before))
 
@@ -149,37 +150,6 @@ def _signals_as_new() -> Iterator[None]:
 
 def _do_nothing(_number: int, _frame: object) -> None:
     pass
-
-
-def find_program(name: str, path: str, cwd: str) -> str:
-    """The file that `name` stands for on the search path `path`, as seen from `cwd`.
-
-    Found ones are remembered. Raises FileNotFoundError, or PermissionError when what is there cannot be
-    executed.
-    """
-    if "/" in name:
-        return name
-    key = (name, path, cwd)
-    found = _programs.get(key)
-    if found is None:
-        found = _programs[key] = _search(name, path, cwd)
-    return found
-
-
-_programs: dict[tuple[str, str, str], str] = {}
-
-
-def _search(name: str, path: str, cwd: str) -> str:
-    seen = ""
-    for folder in path.split(os.pathsep):
-        candidate = os.path.join(cwd, folder, name)
-        if os.path.isfile(candidate):
-            if os.access(candidate, os.X_OK):
-                return candidate
-            seen = seen or candidate
-    if seen:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), seen)
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
 
 
 def _is_current(folder: str) -> bool:
