@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from treadle.api import plan_of
+from treadle.api.pipe import plan_of
 from treadle.cli.options import add_workflow, request_of
 from treadle.cli.printer import Printer
 from treadle.report.graph import FORMATS, by_rule, by_task

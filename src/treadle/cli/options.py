@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from treadle.api import Request
+from treadle.api.pipe import Request
 from treadle.base.errors import OptionError
 from treadle.base.names import did_you_mean
 
@@ -82,12 +82,16 @@ def add_workflow(parser: argparse.ArgumentParser, *, targets: str = "TARGET") ->
 def add_decision(parser: argparse.ArgumentParser) -> None:
     """Arguments that change what will run: the same for plan and run."""
     parser.add_argument(
-        "--force", action="store_true", help="run the named targets (else everything) whatever the records say"
+        "--force",
+        action="store_true",
+        help="run the named targets (else everything) whatever the records say",
     )
     parser.add_argument(
         "--no-cutoff", action="store_true", help="run all that is downstream, even of unchanged outputs"
     )
-    parser.add_argument("--adopt", action="store_true", help="take over outputs that nobody here has recorded")
+    parser.add_argument(
+        "--adopt", action="store_true", help="take over outputs that nobody here has recorded"
+    )
     parser.add_argument(
         "--overwrite-cohort",
         action="store_true",
@@ -126,9 +130,7 @@ def split_setting(text: str) -> tuple[str, str]:
     return key, value
 
 
-def split_declared(
-    words: list[str], known: Sequence[str]
-) -> tuple[list[str], list[tuple[str, str]]]:
+def split_declared(words: list[str], known: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
     """Take `--key value`, `--key=value` and `--flag` that are not ours out of the words, as pairs."""
     ours: list[str] = []
     theirs: list[tuple[str, str]] = []

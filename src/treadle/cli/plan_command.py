@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from treadle.api import View, look
+from treadle.api.pipe import View, look
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.preview import rule_lines, summary_lines, task_lines
 from treadle.cli.printer import Printer

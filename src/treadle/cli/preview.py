@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from treadle.api import View
+from treadle.api.pipe import View
 from treadle.base.units import format_duration, format_size
 from treadle.cli.printer import Printer
 from treadle.cli.words import VERDICTS, count, reason, reason_kind

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
+from collections.abc import Sequence
 
-from treadle.api import RunOptions, View, run
+from treadle.api.pipe import View
+from treadle.api.run import RunOptions, run
+from treadle.api.session import Recovered
 from treadle.base.errors import OptionError
 from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
@@ -15,7 +19,10 @@ from treadle.cli.live import Watcher, last_words, run_object, watcher
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.preview import hours_at_stake, summary_lines
 from treadle.cli.printer import Printer
-from treadle.cli.words import diagnostic_lines
+from treadle.cli.words import before_run, diagnostic_lines
+from treadle.records.event import Event
+from treadle.records.lock import LockNews
+from treadle.report.tally import Tally
 
 ASK_FROM = 3600.0  # seconds of finished work that would be done again before a person is asked
 
@@ -71,6 +78,7 @@ def options_of(args: argparse.Namespace) -> RunOptions:
         keep_temporary=args.keep_temporary,
         wait=args.wait,
         assume_dead=args.assume_dead,
+        patient=sys.stdin.isatty() and sys.stderr.isatty(),
         argv=tuple(sys.argv[1:]),
     )
 
@@ -85,14 +93,13 @@ class Front:
         self.watcher: Watcher | None = None
 
     @property
-    def tally(self):  # type: ignore[no-untyped-def]
-        from treadle.report.tally import Tally
-
+    def tally(self) -> Tally:
+        """What the run added up to."""
         return self.watcher.tally if self.watcher else Tally()
 
-    def say(self, text: str) -> None:
-        """A word while nothing runs yet: a lock taken over, orphans ended."""
-        self.printer.talk(text)
+    def say(self, news: LockNews | Recovered) -> None:
+        """A word while nothing runs yet: a lock waited for or taken over, a killed run mended."""
+        self.printer.talk(before_run(news))
 
     def agree(self, view: View, mask: Mask) -> bool:
         """Show what will run; ask when much finished work would be done again."""
@@ -110,11 +117,15 @@ class Front:
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def open(self, folder: RunFolder) -> None:
-        """The run has begun."""
+        """The run has begun; from here on everything is meant from the work folder.
+
+        Being there also makes tasks start at less cost (`base.proc.spawn`).
+        """
+        os.chdir(os.path.dirname(os.path.dirname(os.path.dirname(folder.root))))
         self.watcher = watcher(self.printer, self.mask)
         self.watcher.open(folder)
 
-    def feed(self, events):  # type: ignore[no-untyped-def]
+    def feed(self, events: Sequence[Event]) -> None:
         """What just happened."""
         assert self.watcher is not None
         self.watcher.feed(events)

@@ -6,7 +6,7 @@ import argparse
 import difflib
 from collections.abc import Iterator
 
-from treadle.api import View, look
+from treadle.api.pipe import View, look
 from treadle.base.errors import OptionError
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.printer import Printer

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from treadle.api.session import Recovered
 from treadle.base.place import Diagnostic, Severity
 from treadle.decide import reason as r
 from treadle.records.event import End, EndReason, Noticed, Outcome
+from treadle.records.lock import LockNews, Step
 
 if TYPE_CHECKING:
     from treadle.cli.printer import Printer
@@ -164,9 +166,21 @@ def notice(event: Noticed) -> str:
     """A warning that the engine noted while it ran, by its code."""
     values = event.values
     match event.code:
-        case "capped":
-            what = ", ".join(f"{name} {value}" for name, value in values.items())
-            return f"warning: {event.task} asks for more than there is; it gets {what}"
+        case "request-capped":
+            return (
+                f"warning: {count(int(values['tasks']), 'task')} (such as {event.task}) ask for up to "
+                f"{values['largest']} {values['resource']}; they get {values['budget']}, which is all there is"
+            )
+        case "disk-waiting":
+            return "the disk is full: nothing starts until there is space again"
+        case "disk-fine":
+            return "there is space again: going on"
+        case "disk-full":
+            return "the disk stayed full: giving up; free some space and run again"
+        case "backend-failed":
+            return f"the backend failed: {values['message']}"
+        case "not_set_aside" | "not_removed" | "not_written":
+            return f"warning: {event.task}: {values['problem']}"
         case "input_changed":
             return f"warning: {values.get('path')} was changed while {event.task} ran; the next run says so"
         case "output_untouched":
@@ -175,3 +189,19 @@ def notice(event: Noticed) -> str:
             return f"note: {values.get('path')} was set aside as {values.get('aside')}"
     told = ", ".join(f"{name} {value}" for name, value in values.items())
     return f"note: {event.code.replace('_', ' ')} {event.task} {told}".rstrip()
+
+
+def before_run(news: LockNews | Recovered) -> str:
+    """What happened before anything could start: a lock waited for or taken, a killed run mended."""
+    if isinstance(news, Recovered):
+        number = len(news.interrupted)
+        ended = f"; {count(number, 'attempt')} of it counted as interrupted" if number else ""
+        return f"run {listed(news.runs)} was killed: what it had finished is recorded{ended}"
+    owner = f"{news.owner.user}'s run (pid {news.owner.pid} on {news.owner.host})"
+    match news.step:
+        case Step.WAITING:
+            return f"waiting for {owner}"
+        case Step.WATCHING:
+            return f"{owner} holds the folder; watching for {news.seconds:.0f} s whether it still lives"
+        case Step.TAKEN:
+            return f"{owner} is gone; its lock is taken over"

@@ -1,15 +1,12 @@
-"""The pipe as one readable function: look() goes down it, run() goes down the same and acts.
+"""The pipe as one readable function: look() goes down it; running goes down the same, and acts.
 
-    read -> list -> expand -> build -> gather -> decide        (look: a preview)
-                                                   `-> drive   (run)
+read -> list -> expand -> build -> gather -> decide        (look: a preview)
+                                               `-> drive   (run)
 """
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -26,14 +23,11 @@ from treadle.plan.select import select
 from treadle.plan.task import ScheduledPlan
 from treadle.records.past import Past, load_past
 from treadle.rules.expand import Expansion, expand
+from treadle.rules.holes import secret_variable
 from treadle.rules.listing import DiskListing
 from treadle.rules.read import ReadOptions, read
 from treadle.rules.schema import Workflow
 from treadle.rules.selection import parse_selection
-
-if TYPE_CHECKING:
-    from treadle.engine.loop import DriveResult
-    from treadle.records.event import Event
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -130,7 +124,7 @@ def plan_of(request: Request) -> Planned:
 
 def view_of(planned: Planned, request: Request, past: Past) -> View:
     """Go down the second half of the pipe: gather, decide."""
-    forced = frozenset()  # type: frozenset[str]
+    forced: frozenset[str] = frozenset()
     if request.force:
         forced = select(planned.plan, request.targets, workdir=planned.workdir, upstream=False)
     options = DecideOptions(
@@ -161,3 +155,8 @@ def look(request: Request) -> View:
     """What would run and why. Takes no lock and writes nothing."""
     planned = plan_of(request)
     return view_of(planned, request, load_past(StateFolder(planned.workdir)))
+
+
+def secrets_of(workflow: Workflow) -> dict[str, str]:
+    """Sensitive config values by the environment variable that hands them to a job."""
+    return {secret_variable(key): str(workflow.config[key]) for key in sorted(workflow.sensitive)}

@@ -1,0 +1,183 @@
+"""Running: down the same pipe as the preview, under the lock, and then the driver."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from treadle import __version__
+from treadle.api.pipe import Planned, Request, View, plan_of, secrets_of, view_of
+from treadle.api.session import Recovered, Session, hold, record
+from treadle.backends.local import LocalBackend
+from treadle.base.files import write_whole
+from treadle.base.layout import RunFolder
+from treadle.base.machine import gpus_here, usable_cpus, usable_memory
+from treadle.base.mask import Mask
+from treadle.engine.loop import drive
+from treadle.engine.options import DriveOptions, DriveResult
+from treadle.plan.show import digest, plan_object
+from treadle.records.compact import Checkpoint
+from treadle.records.event import FORMAT, Event, RunStarted
+from treadle.records.journal import Journal
+from treadle.records.lock import LockNews
+from treadle.records.recorder import Recorder
+from treadle.records.runs import new_run, prune
+
+
+class RunOptions(Struct, frozen=True, kw_only=True):
+    """How to run; None: what this machine has. `memory` in bytes; `argv` goes into the journal."""
+
+    jobs: int | None = None
+    memory: int | None = None
+    keep_going: bool = False
+    fail_fast: bool = False
+    max_failures: int | None = None
+    keep_temporary: bool = False
+    wait: bool = False
+    assume_dead: bool = False
+    patient: bool = False
+    argv: tuple[str, ...] = ()
+
+
+class RunReport(Struct, frozen=True, kw_only=True):
+    """What came of it; `result` and `folder` are None when nothing had to run, or it was not agreed to."""
+
+    exit_code: int
+    view: View
+    result: DriveResult | None = None
+    folder: RunFolder | None = None
+
+
+class Front(Protocol):
+    """Whoever asked for the run."""
+
+    def say(self, news: LockNews | Recovered) -> None:
+        """Something happened before anything could start."""
+        ...
+
+    def agree(self, view: View, mask: Mask) -> bool:
+        """This is what will run; False: do not."""
+        ...
+
+    def open(self, folder: RunFolder) -> None:
+        """The run has begun."""
+        ...
+
+    def feed(self, events: Sequence[Event]) -> None:
+        """What just happened, after it was written."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will happen."""
+        ...
+
+
+def run(request: Request, options: RunOptions, front: Front) -> RunReport:
+    """Run what must run.
+
+    The workflow is read before the lock is taken: a wrong one touches nothing. It is expanded again when
+    attempts of a killed run had to be cleaned up, since the listing may have changed by that.
+    """
+    planned = plan_of(request)
+    secrets = secrets_of(planned.workflow)
+    mask = Mask()
+    for value in secrets.values():
+        mask.add(value)
+    with hold(
+        planned.workdir, mask=mask, wait=options.wait, assume_dead=options.assume_dead, say=front.say
+    ) as session:
+        if session.recovered.interrupted:
+            planned = plan_of(request)
+        view = view_of(planned, request, session.past)
+        _record_seen(session, planned, view)
+        if not view.decision.to_run():
+            front.agree(view, mask)
+            return RunReport(exit_code=0, view=view)
+        if not front.agree(view, mask):
+            return RunReport(exit_code=0, view=view)
+        return _drive(session, view, options, front, mask, secrets)
+
+
+def _record_seen(session: Session, planned: Planned, view: View) -> None:
+    """What was adopted, and what was looked at anew and found unchanged, need not be asked again."""
+    found = {**view.decision.refreshed, **view.decision.adopted}
+    outputs = {task: planned.plan.tasks[task].outputs for task in found}
+    record(session, planned.plan.name, outputs, found, time.time())
+
+
+def _drive(
+    session: Session, view: View, options: RunOptions, front: Front, mask: Mask, secrets: dict[str, str]
+) -> RunReport:
+    """Open the records of a run, drive it, close them."""
+    now = time.time()
+    folder = new_run(session.state, session.lock.owner, now=now)
+    identity = digest(view.plan)
+    shown = msgspec.json.encode({"round": 1, **plan_object(view.plan)})
+    write_whole(folder.plan, mask.text(shown.decode()).encode() + b"\n")
+    backend = LocalBackend(gpus=gpus_here())
+    recorder = Recorder(
+        Journal.create(folder.events, _first_event(session, view, options, folder, now, mask), mask),
+        Checkpoint.open(session.state, folder.run, mask),
+        session.lock,
+    )
+    front.open(folder)
+    try:
+        result = drive(
+            view.plan,
+            view.decision,
+            session.past,
+            backend,
+            recorder,
+            _drive_options(options),
+            run=folder,
+            workdir=view.workdir,
+            flowdir=view.workflow.folder,
+            secrets=secrets,
+            mask=mask,
+            lock=session.lock,
+            listener=front.feed,
+            known=view.facts.records,
+            digest=identity,
+        )
+    finally:
+        front.close()
+        backend.close()
+        recorder.close()
+    prune(session.state)
+    return RunReport(exit_code=result.exit_code, view=view, result=result, folder=folder)
+
+
+def _drive_options(options: RunOptions) -> DriveOptions:
+    return DriveOptions(
+        jobs=options.jobs or usable_cpus(),
+        memory=options.memory or usable_memory(),
+        gpus=len(gpus_here()),
+        keep_going=options.keep_going,
+        fail_fast=options.fail_fast,
+        max_failures=options.max_failures or 0,
+        keep_temporary=options.keep_temporary,
+        patient=options.patient,
+    )
+
+
+def _first_event(
+    session: Session, view: View, options: RunOptions, folder: RunFolder, now: float, mask: Mask
+) -> RunStarted:
+    owner = session.lock.owner
+    return RunStarted(
+        time=now,
+        format=FORMAT,
+        run=folder.run,
+        treadle=__version__,
+        workflow=view.plan.name,
+        argv=tuple(mask.text(word) for word in options.argv),
+        host=owner.host,
+        boot=owner.boot,
+        pid=os.getpid(),
+        user=owner.user,
+    )

@@ -1,0 +1,97 @@
+"""A work folder held by us: its lock taken, runs that were killed ended, their attempts cleaned up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from msgspec import Struct
+
+from treadle.base.layout import StateFolder
+from treadle.base.mask import Mask
+from treadle.engine.orphans import Ended, end_orphans
+from treadle.records.compact import Checkpoint
+from treadle.records.event import End, Evidence, TaskSettled, evidence_key
+from treadle.records.lock import Lock, LockNews, acquire
+from treadle.records.past import Past
+from treadle.records.recover import Interrupted, recover
+from treadle.records.version import prepare
+
+
+class Recovered(Struct, frozen=True):
+    """Runs that were killed, their attempts that never settled, and what was done about these."""
+
+    runs: tuple[str, ...] = ()
+    interrupted: tuple[Interrupted, ...] = ()
+    cleaned: tuple[Ended, ...] = ()
+
+
+class Session(Struct, frozen=True):
+    """A held work folder: `past` is everything that is recorded."""
+
+    state: StateFolder
+    lock: Lock
+    past: Past
+    recovered: Recovered
+
+
+@contextmanager
+def hold(
+    workdir: str,
+    *,
+    mask: Mask,
+    wait: bool = False,
+    assume_dead: bool = False,
+    say: Callable[[LockNews | Recovered], None],
+) -> Iterator[Session]:
+    """Hold a work folder while something is done in it.
+
+    Raises `LockError` when another run holds it, `DiskError` when nothing can be written there, and
+    `RecordError` when its records are damaged or newer than this Treadle.
+    """
+    state = StateFolder(workdir)
+    prepare(state)
+    lock = acquire(state, wait=wait, say=say)
+    try:
+        done: list[Ended] = []
+
+        def clean(attempts: Sequence[Interrupted]) -> None:
+            done.append(end_orphans(attempts, workdir, assume_dead=assume_dead))
+
+        recovery = recover(state, mask=mask, lock=lock, clean=clean)
+        recovered = Recovered(recovery.runs, recovery.interrupted, tuple(done))
+        if recovered.runs:
+            say(recovered)
+        yield Session(state, lock, recovery.past, recovered)
+    finally:
+        lock.release()
+
+
+def record(
+    session: Session,
+    plan: str,
+    outputs: Mapping[str, Sequence[str]],
+    found: Mapping[str, Evidence],
+    now: float,
+) -> None:
+    """Write evidence that no attempt made (adopted, touched, looked at anew) into the checkpoint file.
+
+    `outputs` are those of each task of the plan named `plan`, in order.
+    """
+    if not found:
+        return
+    checkpoint = Checkpoint.open(session.state)
+    try:
+        checkpoint.note(
+            TaskSettled(
+                time=now,
+                task=task,
+                key=evidence_key(plan, task, tuple(outputs[task])),
+                state=End.UP_TO_DATE,
+                evidence=evidence,
+            )
+            for task, evidence in found.items()
+        )
+        checkpoint.flush()
+    finally:
+        checkpoint.close()
