@@ -30,7 +30,7 @@ class Spot(Struct, frozen=True):
     of the shell word stands before the value. `command`: a reserved word or an assignment would be one
     here. `brace`: a brace expansion is open. `after_name`: `$name` stands directly before and would swallow
     the value. `redirect`: `<` or `>` follows directly, and a number would be a file descriptor. `test`:
-    inside [[ ]], which may evaluate it. `ticks`: inside backticks, which take one layer of backslashes
+    inside [[ ]], where it could be an operator or be evaluated. `ticks`: inside backticks, which take one layer of backslashes
     away. `delimiter`: the value could make this line the end of the here-document of that name.
     """
 
@@ -78,7 +78,7 @@ _RESERVED = frozenset({
 
 def unchanged(spot: Spot, path: bool) -> Callable[[str], object]:
     """A fast test that is true of ordinary values, which `quoter` would give back as they are."""
-    special = spot.command or spot.brace or spot.after_name or spot.redirect or spot.delimiter
+    special = spot.command or spot.brace or spot.after_name or spot.redirect or spot.test or spot.delimiter
     if special or spot.mode in (Mode.NUMBER, Mode.REFUSED):
         return lambda _: None
     return (_SAFE_PATH if path and spot.start else _SAFE).fullmatch
@@ -136,6 +136,7 @@ def _word(value: str, spot: Spot) -> str:
         spot.redirect
         or spot.after_name
         or not _SAFE.fullmatch(value)
+        or (spot.test and not re.match(r"[A-Za-z0-9_./]", value))
         or (spot.brace and ("," in value or ".." in value))
         or (spot.command and (value in _RESERVED or _ASSIGNMENT.match(value)))
     )
