@@ -98,13 +98,14 @@ def rebuild(state: StateFolder) -> None:
     _write(state.checkpoint, past.lines())
 
 
-def compact(path: str, past: Past, lines: int, *, small: int = SMALL) -> bool:
+def compact(path: str, past: Past, lines: int, *, small: int | None = None) -> bool:
     """Write the file anew when it has grown and most of its `lines` are dead; whether it was done.
 
     `past` is what the lines fold to. The file is replaced as a whole, so a reader sees the old one or the
     new one; nobody may have it open for appending. A disk that refuses leaves the old one, unsaid.
+    `small`: bytes up to which it is left alone.
     """
-    if lines <= 2 * past.size or _size(path) <= small:
+    if lines <= 2 * past.size or _size(path) <= (SMALL if small is None else small):
         return False
     try:
         _write(path, past.lines())
@@ -117,18 +118,19 @@ def _write(path: str, lines: Iterable[Line]) -> None:
     write_whole(path, HEAD + encode_checkpoint(lines), durable=True)
 
 
-def append_missing(checkpoint: Checkpoint, lines: Sequence[Line], known: Iterable[Line]) -> Sequence[Line]:
+def append_missing(checkpoint: Checkpoint, lines: Sequence[Line], known: Sequence[Line]) -> Sequence[Line]:
     """Complete the copy of one run, of which the file holds the lines `known`; those that were appended.
 
-    From the first missing line on all are appended, in order: the last line about a thing counts.
+    Usually `known` is how `lines` begin. Where it is not (the file was compacted meanwhile), all of them
+    are appended again: the last line about a thing counts, so that does no harm.
     """
-    there = set(_each(known))
-    for at, line in enumerate(_each(lines)):
-        if line not in there:
-            checkpoint.append(lines[at:])
-            return lines[at:]
-    return ()
+    there, whole = _each(known), _each(lines)
+    begun = min(len(there), len(whole))
+    while there[len(there) - begun :] != whole[:begun]:
+        begun -= 1
+    checkpoint.append(lines[begun:])
+    return lines[begun:]
 
 
-def _each(lines: Iterable[Line]) -> Iterable[bytes]:
-    return (encode_checkpoint([line]) for line in lines)
+def _each(lines: Iterable[Line]) -> list[bytes]:
+    return [encode_checkpoint([line]) for line in lines]
