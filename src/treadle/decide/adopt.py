@@ -6,9 +6,10 @@ from treadle.base.errors import PlanError
 from treadle.base.place import Diagnostic
 from treadle.decide.evidence import take
 from treadle.decide.facts import Facts, chosen, gather
-from treadle.decide.options import Options, Past
+from treadle.decide.options import Options
 from treadle.plan.task import ScheduledPlan, ScheduledTask
 from treadle.records.event import Evidence
+from treadle.records.past import Past
 
 _SHOWN = 20
 
@@ -32,11 +33,15 @@ def adoptable(task: ScheduledTask, facts: Facts, past: Past) -> bool:
 
 
 def taken_over(task: ScheduledTask, facts: Facts, note: str) -> Evidence:
-    """Evidence of a task as it stands on the disk, as if it had run just now."""
+    """Evidence of a task as it stands on the disk, as if it had run just now.
+
+    Tombstones stand in for inputs; an output that was removed on purpose is written down as not there.
+    """
     look = facts.look_for(task)
     script = (task.command.script_file,) if task.command.script_file else ()
-    seen = {path: record for path in (*task.inputs, *task.outputs, *script) if (record := look(path))}
-    return take(task, seen, seen, note=note)
+    before = {path: record for path in (*task.inputs, *script) if (record := look(path))}
+    after = {path: record for path in task.outputs if (record := facts.record(path))}
+    return take(task, before, after, note=note)
 
 
 def touch(plan: ScheduledPlan, past: Past, options: Options) -> dict[str, Evidence]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from treadle.decide.cascade import Cascade
 from treadle.decide.facts import Facts
 from treadle.decide.missing import refuse_missing
-from treadle.decide.options import Options, Past
+from treadle.decide.options import Options
 from treadle.decide.own import Own
 from treadle.decide.reason import Answer, AnyReason, Decision, Verdict
 from treadle.plan.task import ScheduledPlan
+from treadle.records.past import Past
 
 __all__ = ["Options", "decide"]
 

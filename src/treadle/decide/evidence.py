@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.decide.identity import FORMAT, changed_parts, identity, shown_text
+from treadle.decide.identity import FORMAT, changed_parts, identity, shown_text, surely_same
 from treadle.decide.look import Look, looker
 from treadle.decide.reason import (
     AnyReason,
@@ -43,7 +44,7 @@ def take(
     if later is not None:
         paths = (*task.inputs, task.command.script_file) if task.command.script_file else task.inputs
         stale = tuple([path for path in paths if _moved(before.get(path), later.get(path))])
-    return _observe(task, before.get, after.get, stale, note)
+    return _written(task, _observe(task, before.get, after.get), stale, note)
 
 
 def compare(task: ScheduledTask, evidence: Evidence, look: Look) -> tuple[AnyReason, ...]:
@@ -57,15 +58,16 @@ def compare(task: ScheduledTask, evidence: Evidence, look: Look) -> tuple[AnyRea
 def weigh(task: ScheduledTask, evidence: Evidence, look: Look) -> tuple[tuple[AnyReason, ...], Evidence]:
     """`compare`, and the evidence with what was looked at just now where nothing speaks against it
     (the same object where all stats are as recorded)."""
-    now = _observe(task, look, look)
+    seen = _observe(task, look, look)
     if (
-        now.inputs == evidence.inputs
-        and now.outputs == evidence.outputs
-        and now.identity == evidence.identity
+        seen.inputs == evidence.inputs
+        and seen.outputs == evidence.outputs
+        and seen.script == evidence.script
         and not evidence.stale
-        and now.script == evidence.script
+        and (surely_same(task, evidence) or identity(task, seen.script) == evidence.identity)
     ):
         return (), evidence
+    now = _written(task, seen)
     reasons = tuple(_differences(task, evidence, now))
     return reasons, evidence if reasons else _refreshed(evidence, now)
 
@@ -88,7 +90,18 @@ def examine(
     if evidence.script is not None:
         own[evidence.script.path] = evidence.script
     at = looker(task, lambda path: (known(path) if known else None) or own.get(path), workdir, flowdir)
-    return weigh(task, evidence, lambda path: at(path) or (tombstone(path) if tombstone else None))
+    buried = False
+
+    def at_or_buried(path: str) -> FileRecord | None:
+        nonlocal buried
+        found = at(path)
+        if found is None and tombstone is not None:
+            found = tombstone(path)
+            buried = buried or found is not None
+        return found
+
+    reasons, now = weigh(task, evidence, at_or_buried)
+    return reasons, evidence if buried else now
 
 
 def changed(before: FileRecord, now: FileRecord) -> str:
@@ -102,25 +115,33 @@ def changed(before: FileRecord, now: FileRecord) -> str:
     return "stat" if before.mtime != now.mtime else ""
 
 
-def _observe(
-    task: ScheduledTask,
-    inputs: Look,
-    outputs: Look,
-    stale: tuple[str, ...] = (),
-    note: str = "",
-) -> Evidence:
-    command = task.command
-    script = inputs(command.script_file) if command.script_file else None
+class _Seen(Struct, frozen=True):
+    """What one walk over a task's paths found."""
+
+    inputs: tuple[FileRecord, ...]
+    outputs: tuple[FileRecord, ...]
+    script: FileRecord | None
+
+
+def _observe(task: ScheduledTask, inputs: Look, outputs: Look) -> _Seen:
+    """The walk: everything that evidence holds of files, whether it is taken or compared."""
+    script = task.command.script_file
+    return _Seen(
+        _records(task.inputs, inputs), _records(task.outputs, outputs), inputs(script) if script else None
+    )
+
+
+def _written(task: ScheduledTask, seen: _Seen, stale: tuple[str, ...] = (), note: str = "") -> Evidence:
     return Evidence(
-        identity=identity(task, script),
+        identity=identity(task, seen.script),
         identity_format=FORMAT,
-        text=shown_text(command),
-        inputs=_records(task.inputs, inputs),
-        outputs=_records(task.outputs, outputs),
+        text=shown_text(task.command),
+        inputs=seen.inputs,
+        outputs=seen.outputs,
         stale=stale,
         note=note,
-        env=command.env,
-        script=script,
+        env=task.command.env,
+        script=seen.script,
     )
 
 

@@ -8,39 +8,41 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import islice, repeat
-from operator import attrgetter, eq
 
 from msgspec import Struct
 
 from treadle.base.files import look
 from treadle.decide.folder import folder_stat, own_below
 from treadle.decide.look import Look, digest_of, look_at, place_of, proves, readable, record_of
-from treadle.decide.options import Options, Past
+from treadle.decide.options import Options
 from treadle.plan.task import ScheduledPlan, ScheduledTask
+from treadle.plan.tokens import MARK
 from treadle.records.event import Evidence, FileRecord, evidence_key
+from treadle.records.past import Past
 
 _MANY = 64  # files to be read, from which on several threads read
 _LARGE = 8 * 1024 * 1024  # bytes to be read, likewise
 _THREADS = 4
 _HINTS = 20  # missing sources whose folders are listed, to name what is there instead
 
-_path = attrgetter("path")
 _UNSEEN = FileRecord("", -1, 0, 0)
+_NOT_BELOW = "/" + MARK  # how paths begin that are not relative to the work folder
 
 
 class Facts(Struct, frozen=True):
-    """The disk as it was when it was looked at.
+    """The disk as it was when it was looked at, and the evidence that it is to be compared with.
 
     `records` has every path that was looked at, scripts under their path with tokens: its record, with a
     digest where it is known; of what was removed on purpose (`evicted`) the tombstone; None where nothing
     is. `unread` are paths that are there and whose content is not known. `own` has, by task, folders as that
     task sees them (its own outputs left out). `nearby` are the names in the folders of missing sources,
-    sorted.
+    sorted. `evidence` is that of the last success, by task.
     """
 
     records: dict[str, FileRecord | None]
+    evidence: dict[str, Evidence] = {}
     evicted: frozenset[str] = frozenset()
     unread: frozenset[str] = frozenset()
     own: dict[str, dict[str, FileRecord]] = {}
@@ -69,15 +71,20 @@ def gather(plan: ScheduledPlan, past: Past, options: Options, *, read: bool = Fa
     taken of them. Raises `DiskError` for a path that cannot be looked at or read.
     """
     scan = _Scan(options, read)
+    found: dict[str, Evidence] = {}
     for task in chosen(plan, options):
         if task.skip is None:
-            scan.task(task, past.evidence(evidence_key(plan.name, task.id, task.outputs)))
+            evidence = past.evidence(evidence_key(plan.name, task.id, task.outputs))
+            scan.task(task, evidence)
+            if evidence is not None:
+                found[task.id] = evidence
     scan.read_contents()
     absent = [path for path, record in scan.seen.items() if record is None]
     evicted = {path: tomb for path in absent if (tomb := past.tombstone(path)) is not None}
     scan.seen.update(evicted)
     return Facts(
         records=scan.seen,
+        evidence=found,
         evicted=frozenset(evicted),
         unread=frozenset(scan.fresh),
         own=scan.own,
@@ -100,6 +107,7 @@ class _Scan:
     def __init__(self, options: Options, read: bool) -> None:
         self.workdir = options.workdir
         self.flowdir = options.flowdir
+        self.root = os.path.join(options.workdir, "")
         self.read = read
         self.read_new = read or options.adopt
         self.seen: dict[str, FileRecord | None] = {}
@@ -110,45 +118,66 @@ class _Scan:
 
     def task(self, task: ScheduledTask, evidence: Evidence | None) -> None:
         """Look at all that a task reads and makes, beside what it left last time."""
-        limit = task.policy.digest_limit
-        read = self.read_new if evidence is None else self.read
-        for path, old in _pairs(task.inputs, None if evidence is None else evidence.inputs):
-            self.note(path, old, limit, read, task)
-        for path, old in _pairs(task.outputs, None if evidence is None else evidence.outputs):
-            self.note(path, old, limit, read, None)
-        script = task.command.script_file
-        if script:
-            self.note(script, None if evidence is None else evidence.script, None, read, None)
+        limit, script = task.policy.digest_limit, task.command.script_file
+        if evidence is None:
+            self.paths(task.inputs, (), limit, self.read_new, task)
+            self.paths(task.outputs, (), limit, self.read_new, None)
+            if script:
+                self.paths((script,), (), None, self.read_new, None)
+        else:
+            self.paths(task.inputs, evidence.inputs, limit, self.read, task)
+            self.paths(task.outputs, evidence.outputs, limit, self.read, None)
+            if script:
+                self.paths((script,), (evidence.script,) if evidence.script else (), None, self.read, None)
 
-    def note(
+    def paths(
         self,
-        path: str,
+        paths: tuple[str, ...],
+        records: tuple[FileRecord, ...],
+        limit: int | None,
+        read: bool,
+        reader: ScheduledTask | None,
+    ) -> None:
+        """Look at paths, those that nobody has looked at yet, and see whether the records tell what is in
+        them, or ask to read it. (The one loop that every file goes through: it counts.)"""
+        seen, fresh, root = self.seen, self.fresh, self.root
+        known: dict[str, FileRecord] | None = None
+        old: FileRecord | None
+        for path, old in zip(paths, records if len(records) == len(paths) else repeat(None)):
+            if old is None or old.path != path:
+                if known is None:
+                    known = {record.path: record for record in records}
+                old = known.get(path)
+            now = seen.get(path, _UNSEEN)
+            if now is not _UNSEEN:
+                if now is not None and (now.folder or path in fresh):
+                    self.again(now, old, limit, read, reader)
+                continue
+            plain = path[0] not in _NOT_BELOW
+            stat = look(root + path if plain else place_of(path, self.workdir, self.flowdir))
+            if stat is None:
+                seen[path] = None
+            elif old is not None and proves(old, stat) and not stat.folder:
+                seen[path] = old
+            elif stat.folder:
+                self.folder(path, old, limit, read, reader)
+            else:
+                now = seen[path] = record_of(path, stat)
+                fresh.add(path)
+                self.weigh(now, old, limit, read)
+
+    def again(
+        self,
+        now: FileRecord,
         old: FileRecord | None,
         limit: int | None,
         read: bool,
         reader: ScheduledTask | None,
     ) -> None:
-        """Look at a path, if nobody has, and see whether `old` tells its content, or asks to read it."""
-        now = self.seen.get(path, _UNSEEN)
-        if now is _UNSEEN:
-            stat = look(place_of(path, self.workdir, self.flowdir))
-            if stat is None:
-                self.seen[path] = None
-                return
-            if stat.folder:
-                self.folder(path, old, limit, read, reader)
-                return
-            if old is not None and proves(old, stat):
-                self.seen[path] = old
-                return
-            now = self.seen[path] = record_of(path, stat)
-            self.fresh.add(path)
-        elif now is None or (path not in self.fresh and not now.folder):
-            return
-        elif now.folder:
-            self.folder(path, old, limit, read, reader)
-            return
-        self.weigh(now, old, limit, read)
+        if now.folder:
+            self.folder(now.path, old, limit, read, reader)
+        else:
+            self.weigh(now, old, limit, read)
 
     def folder(
         self,
@@ -211,18 +240,6 @@ class _Scan:
         path, limit = item
         now = self.seen[path]
         return digest_of(place_of(path, self.workdir, self.flowdir), now is not None and now.folder, limit)
-
-
-def _pairs(
-    paths: tuple[str, ...], records: tuple[FileRecord, ...] | None
-) -> Iterable[tuple[str, FileRecord | None]]:
-    """Each path with its record."""
-    if records is None:
-        return zip(paths, repeat(None))
-    if len(paths) == len(records) and all(map(eq, paths, map(_path, records))):
-        return zip(paths, records)
-    known = {record.path: record for record in records}
-    return [(path, known.get(path)) for path in paths]
 
 
 def _nearby(plan: ScheduledPlan, absent: list[str], options: Options) -> dict[str, tuple[str, ...]]:

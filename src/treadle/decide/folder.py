@@ -16,9 +16,9 @@ def own_below(task: ScheduledTask, place: str, workdir: str) -> tuple[str, ...]:
     and our records, as paths below the folder. (`results` as the input of a task that writes
     `results/all.html`: else it could never be up to date.)
     """
-    inside = place if place.endswith("/") else place + "/"
+    inside = os.path.join(os.path.normpath(place), "")
     own = (*task.outputs, task.log, task.benchmark, STATE)
-    places = [os.path.join(workdir, path) for path in own if path]
+    places = [os.path.normpath(os.path.join(workdir, path)) for path in own if path]
     return tuple([one[len(inside) :] for one in places if one.startswith(inside)])
 
 

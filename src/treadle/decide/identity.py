@@ -15,13 +15,14 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from treadle.plan.task import Command, ScheduledTask, Shell
-from treadle.records.event import FileRecord
+from treadle.records.event import Evidence, FileRecord
 
 FORMAT = 1  # of the recipe below; evidence of another format is compared by what it shows
 PARTS = ("text", "script", "env", "hooks", "shell")
 SHOWN = 4096  # characters of a command that are kept for showing what changed
 
 _PLAIN_SHELL = Shell()
+_PLAIN = "...."  # four empty parts
 
 
 def identity(task: ScheduledTask, script: FileRecord | None) -> str:
@@ -29,8 +30,8 @@ def identity(task: ScheduledTask, script: FileRecord | None) -> str:
     command = task.command
     argv, outputs = command.script, task.outputs
     main = _digest((command.text, str(len(argv)), *argv, *outputs))
-    if not (command.script_file or command.env or hooked(command)) and task.policy.shell == _PLAIN_SHELL:
-        return main + "...."
+    if _is_plain(task):
+        return main + _PLAIN
     return ".".join(
         (
             main,
@@ -39,6 +40,23 @@ def identity(task: ScheduledTask, script: FileRecord | None) -> str:
             _digest((command.pre_exec, command.on_success, command.on_failure)) if hooked(command) else "",
             _shell_part(task.policy.shell),
         )
+    )
+
+
+def surely_same(task: ScheduledTask, evidence: Evidence) -> bool:
+    """The identity is that of `evidence`, as can be seen without computing it (False: perhaps). Only for
+    evidence with the same output paths.
+
+    A plain command is its text, and the text of the evidence is whole when it is short.
+    """
+    text = task.command.text
+    return (
+        evidence.text == text
+        and len(text) < SHOWN
+        and evidence.identity_format == FORMAT
+        and evidence.identity.endswith(_PLAIN)
+        and not task.command.script
+        and _is_plain(task)
     )
 
 
@@ -57,6 +75,14 @@ def shown_text(command: Command) -> str:
 def hooked(command: Command) -> bool:
     """The command has a hook."""
     return bool(command.pre_exec or command.on_success or command.on_failure)
+
+
+def _is_plain(task: ScheduledTask) -> bool:
+    """All parts but the command itself are as they are by default."""
+    command, shell = task.command, task.policy.shell
+    if command.script_file or command.env or hooked(command):
+        return False
+    return shell is _PLAIN_SHELL or shell == _PLAIN_SHELL
 
 
 def _script_part(command: Command, script: FileRecord | None) -> str:

@@ -75,6 +75,6 @@ def _hint(path: str, facts: Facts) -> str:
     names = facts.nearby.get(folder)
     if names is None:
         return f"there is no folder {folder}" if facts.nearby and folder else ""
-    like = (one for one in names if abs(len(one) - len(name)) <= len(name) // 2)
+    like = (one for one in names if len(one) <= 2 * len(name) and len(name) <= 2 * len(one))
     found = nearest(name, islice(like, _LIKE))
     return f"did you mean '{os.path.join(folder, found)}'?" if found else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from treadle.decide.adopt import adoptable, taken_over
 from treadle.decide.evidence import weigh
 from treadle.decide.facts import Facts, chosen
-from treadle.decide.options import Options, Past
+from treadle.decide.options import Options
 from treadle.decide.reason import (
     Answer,
     AnyReason,
@@ -18,7 +18,8 @@ from treadle.decide.reason import (
 )
 from treadle.decide.skips import Skips
 from treadle.plan.task import ScheduledPlan, ScheduledTask
-from treadle.records.event import End, EndReason, Evidence, Outcome, evidence_key
+from treadle.records.event import End, EndReason, Evidence, evidence_key
+from treadle.records.past import Last, Past
 
 _NOTED = {note: Answer(Verdict.UP_TO_DATE, note=note) for note in ("", "unread", "touched", "adopted")}
 _FORCED = Forced()
@@ -45,7 +46,7 @@ class Own:
         skips = Skips(plan, facts, options)
         for task in chosen(plan, options):
             key = evidence_key(plan.name, task.id, task.outputs)
-            evidence = past.evidence(key)
+            evidence = facts.evidence.get(task.id)
             skip = skips.reason(task, evidence)
             if skip is not None:
                 self.answers[task.id] = Answer(Verdict.SKIPPED, (skip,))
@@ -87,7 +88,7 @@ class Own:
         task: ScheduledTask,
         key: str,
         evidence: Evidence | None,
-        last: tuple[End, Outcome | None] | None,
+        last: Last | None,
     ) -> tuple[AnyReason, ...]:
         failed = _failure(last) if last is not None else None
         if evidence is None:
@@ -102,7 +103,7 @@ class Own:
                 taken = OutputChanged(path=path)
                 if taken not in reasons and self._facts.record(path) is not None:
                     reasons = (*reasons, taken)
-        if now is not evidence and not reasons:
+        if now is not evidence and not reasons and self._facts.evicted.isdisjoint(task.outputs):
             self.refreshed[task.id] = now
         return reasons
 
@@ -111,11 +112,10 @@ class Own:
         return not (unread.isdisjoint(task.inputs) and unread.isdisjoint(task.outputs))
 
 
-def _failure(last: tuple[End, Outcome | None]) -> LastFailed | None:
+def _failure(last: Last) -> LastFailed | None:
     """How the last attempt failed or was interrupted; None: it did not."""
-    end, outcome = last
-    if outcome is not None and outcome.reason is not EndReason.OK:
-        return LastFailed(how=outcome.reason, exit_code=outcome.exit_code)
-    if end is End.CANCELLED:
+    if last.reason is not EndReason.OK:
+        return LastFailed(how=last.reason, exit_code=last.exit_code)
+    if last.state is End.CANCELLED:
         return LastFailed(how=EndReason.CANCELLED)
-    return LastFailed() if end is End.FAILED else None
+    return LastFailed() if last.state is End.FAILED else None
