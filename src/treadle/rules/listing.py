@@ -83,6 +83,11 @@ class PathListing(Tree):
         self._settle()
         return path in self._paths or (self._with_folders and path in self._held)
 
+    def within(self, folder: str) -> bool:
+        """Whether one of the files lies below `folder`."""
+        self._settle()
+        return folder in self._held
+
     def entries(self, folder: str) -> Entries:
         """What stands in a folder; nothing when there is no such folder."""
         self._settle()

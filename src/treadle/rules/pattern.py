@@ -101,6 +101,16 @@ class Pattern(Struct, frozen=True):
         """The path for these values; a glob stays as it is written."""
         return "".join(values[part.name] if isinstance(part, Wild) else spell(part) for part in self.parts)
 
+    def stem(self, known: Mapping[str, str]) -> str:
+        """The folder that all matches lie in, as far as it is known (empty: the work folder)."""
+        texts: list[str] = []
+        for segment in self.segments[:-1]:
+            pieces = [part.text if isinstance(part, Text) else _value(part, known) for part in segment]
+            if None in pieces:
+                break
+            texts.append("".join(piece or "" for piece in pieces))
+        return "/".join(texts)
+
     def filler(self, columns: Sequence[str]) -> Callable[[Row], str]:
         """A function from a row with these columns to the path: `fill`, made ready for many rows."""
         places = [columns.index(part.name) for part in self.parts if isinstance(part, Wild)]
@@ -117,6 +127,10 @@ class Pattern(Struct, frozen=True):
             return lambda row: mould % row[place]
         pick = itemgetter(*places)
         return lambda row: mould % pick(row)
+
+
+def _value(part: Part, known: Mapping[str, str]) -> str | None:
+    return known.get(part.name) if isinstance(part, Wild) else None
 
 
 def spell(part: Part) -> str:

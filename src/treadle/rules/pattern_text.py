@@ -31,7 +31,7 @@ COMMAND_ONLY = frozenset(
 )
 _GLOB = re.compile(r"\*+|\?|\[(?![!^]?\])[!^]?[^\]/\0]*\]|\[[!^]?\][^\]/\0]*\]")
 _HOLE = re.compile("\0([0-9]+)\0")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _INLINE = re.compile(r"\{\w+,")  # `{sample,[0-9]+}`: how another engine writes a constraint
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -53,9 +53,9 @@ class PathText(Struct):
         `globs`: whether `*`, `?` and `[...]` choose among files here. `{{name}}` is a literal `{name}`.
         """
         before = len(self.problems)
-        if _CONTROL.search(text) or not text:
+        if CONTROL.search(text) or not text:
             what = "holds a control character" if text else "is empty"
-            self._problem("bad-path", f"this path {what}: {text!r}", place)
+            self.problem("bad-path", f"this path {what}: {text!r}", place)
             return None
         filled = self.fill_config(text, place)
         parts = self._parts(filled, place, globs) if filled is not None else []
@@ -63,7 +63,7 @@ class PathText(Struct):
             return None
         spelled_once = _normal(parts)
         if not spelled_once:
-            self._problem("bad-path", f"'{text}' is no path", place)
+            self.problem("bad-path", f"'{text}' is no path", place)
             return None
         return Pattern.of(filled, tuple(spelled_once), place)
 
@@ -79,19 +79,19 @@ class PathText(Struct):
         key = mark.attr
         if key not in self.config:
             hint = did_you_mean(key, self.config) or "declare it in [config]"
-            self._problem("unknown-config", f"there is no config key '{key}'", place, hint)
+            self.problem("unknown-config", f"there is no config key '{key}'", place, hint)
             return None
         if key in self.sensitive:
-            self._problem("secret-in-path", f"config.{key} is sensitive and cannot stand in a path", place)
+            self.problem("secret-in-path", f"config.{key} is sensitive and cannot stand in a path", place)
             return None
         value = self.config[key]
         if isinstance(value, tuple | list):
             message = f"config.{key} is an array and cannot stand in a path"
-            self._problem("array-in-path", message, place, "use expand_inputs for one path per value")
+            self.problem("array-in-path", message, place, "use expand_inputs for one path per value")
             return None
         text = spelled(value)
-        if _CONTROL.search(text):
-            self._problem("control-character", f"config.{key} holds a control character", place)
+        if CONTROL.search(text):
+            self.problem("control-character", f"config.{key} holds a control character", place)
             return None
         return text
 
@@ -111,12 +111,12 @@ class PathText(Struct):
             hint = "paths are no shell text; {{name}} stands for a literal {name}"
             if _INLINE.search(text):
                 hint = "what a wildcard may match goes into [wildcard_constraints]"
-            self._problem("brace-in-path", f"a brace without a name stands in '{text}'", place, hint)
+            self.problem("brace-in-path", f"a brace without a name stands in '{text}'", place, hint)
             return []
         if globs:
             return _globs(text)
         if "*" in text or "?" in text:
-            self._problem("glob-not-here", f"only inputs may hold * or ?: '{text}'", place)
+            self.problem("glob-not-here", f"only inputs may hold * or ?: '{text}'", place)
             return []
         return [Text(text)]
 
@@ -126,15 +126,16 @@ class PathText(Struct):
         name = mark.attr if of_values else mark.root
         plain = mark.bare or (of_values and not mark.option and mark.index is None)
         if mark.root in COMMAND_ONLY:
-            self._problem("not-in-path", f"{mark.source} cannot stand in a path", place)
+            self.problem("not-in-path", f"{mark.source} cannot stand in a path", place)
         elif not plain or mark.braces != 1 or not _NAME.fullmatch(name):
             hint = "a pattern for a wildcard goes into [wildcard_constraints]" if mark.odd else ""
-            self._problem("unknown-placeholder", f"{mark.source} is not a placeholder of paths", place, hint)
+            self.problem("unknown-placeholder", f"{mark.source} is not a placeholder of paths", place, hint)
         else:
             return name
         return ""
 
-    def _problem(self, code: str, message: str, place: Place, hint: str = "") -> None:
+    def problem(self, code: str, message: str, place: Place, hint: str = "") -> None:
+        """Note what is wrong with a path."""
         self.problems.append(Diagnostic(code, message, place, hint))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
@@ -13,12 +12,10 @@ from treadle.rules.constraint import Constraint
 from treadle.rules.schema import Source
 from treadle.rules.section import Findings
 
-# A quick look at a column, joined by line ends: whether any value needs a closer one.
-_SUSPECT = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff/]|^\\.{1,2}$", re.MULTILINE)
 _MERGED = ("pairs", "samples")  # kinds of which there is one table, whatever it came from
 SIDES = ("experiment", "control", "tumor", "normal")
 _SHOWN = 5
-_ODD_PARTS = {"", ".", ".."}
+_ODD_PARTS = frozenset(("", ".", ".."))
 
 
 class Sources(Struct, frozen=True):
@@ -92,11 +89,7 @@ def _check_column(
     findings: Findings,
 ) -> None:
     constraint = constraints.get(column)
-    joined = "\n".join([value or "" for value in values])
-    if _SUSPECT.search(joined) or joined.count("\n") >= max(len(values), 1):
-        rows = [{column: value} for value in values]
-        free = column in source.free
-        check_values(rows, lambda _: source.place, [column], constraints, findings, free=free)
+    check_values({column: values}, lambda _: source.place, constraints, findings, free=column in source.free)
     if constraint is not None:
         misfits = list(dict.fromkeys(v for v in values if v is not None and not fitting(constraint, v)))
         if misfits:
@@ -107,9 +100,9 @@ def _check_column(
             findings.error("constraint-not-met", message, source.place, "mend the values or the constraint")
 
 
-def fitting(constraint: Constraint, value: str) -> bool:
-    """Whether a value matches its constraint and is, where it holds a `/`, a path in its one spelling."""
-    return constraint.fits(value) and ("/" not in value or not _ODD_PARTS & set(value.split("/")))
+def fitting(constraint: Constraint | None, value: str) -> bool:
+    """Whether a value matches its constraint and may be a part of a path: no `.` or `..`, no empty parts."""
+    return (constraint is None or constraint.fits(value)) and _ODD_PARTS.isdisjoint(value.split("/"))
 
 
 def _few(values: Sequence[str]) -> str:

@@ -1,0 +1,68 @@
+"""The samples that there are, and those of them that a selection chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from treadle.rules.blueprint import Blueprint
+from treadle.rules.finder import Finder
+from treadle.rules.listing import Listing
+from treadle.rules.rows import Values
+from treadle.rules.selection import Selection, choose
+from treadle.rules.trip import Expanded
+from treadle.rules.values import SIDES, Sources, only, sample_names
+
+_NAMES = ("sample", *SIDES)
+
+
+def known_samples(sources: Sources, blueprints: Iterable[Blueprint], listing: Listing) -> list[str]:
+    """All samples, in order: those of the tables; where no table has any, those that inputs on disk name."""
+    if "sample" in sources.names:
+        return sample_names(sources)
+    found: set[str] = set()
+    for blueprint in blueprints:
+        for entry in blueprint.searching():
+            if "sample" in entry.names and "sample" in blueprint.open:
+                at = entry.pattern.names.index("sample")
+                found.update(values[at] for _, values in listing.match(entry.pattern))
+    return list(dict.fromkeys((*sample_names(sources), *sorted(found))))
+
+
+def select(
+    selection: Selection, sources: Sources, known: Sequence[str], ready: Callable[[], Collection[str]]
+) -> Values:
+    """The sources, whole and cut to the selection. Raises OptionError."""
+    if not selection.narrows:
+        return Values(sources, None, sources)
+    chosen = choose(selection, known, ready)
+    return Values(sources, chosen, only(sources, chosen))
+
+
+def unselected(values: Values, known: Iterable[str]) -> frozenset[str]:
+    """The samples, and the pairs, that a selection leaves out."""
+    if values.chosen is None:
+        return frozenset()
+    return frozenset(known) - values.chosen | _pairs(values.whole) - _pairs(values.cut)
+
+
+def _pairs(sources: Sources) -> frozenset[str]:
+    return frozenset(
+        value
+        for source in sources.all
+        if source.kind == "pairs"
+        for row in source.rows
+        if (value := row[source.columns.index("pair_id")]) is not None
+    )
+
+
+def complete(rules: Iterable[Expanded], known: Iterable[str], finder: Finder) -> set[str]:
+    """The samples all of whose inputs are there or planned: what `ready` means."""
+    lacking: set[str] = set()
+    for rule in rules:
+        places = [at for at, name in enumerate(rule.blueprint.names) if name in _NAMES]
+        entries = [entry for entry in rule.drafter.entries if entry.entry.names and not entry.entry.variables]
+        for row in rule.rows.rows if places and entries else ():
+            paths = (path for entry in entries for path in entry.of((row,)))
+            if not all(finder.planned(path) or finder.listing.exists(path) for path in paths):
+                lacking.update(row[at] for at in places)
+    return set(known) - lacking

@@ -1,0 +1,118 @@
+"""The texts of a rule that are not paths: command, script, hooks, variables, condition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from treadle.base.place import Place
+from treadle.rules.command import Known, ShellTemplate, TextTemplate
+from treadle.rules.condition import Condition, Scope, parse_condition
+from treadle.rules.condition_text import ConditionError
+from treadle.rules.pattern_text import PathText
+from treadle.rules.schema import Rule, Value
+from treadle.rules.script import Script, read_script
+from treadle.rules.section import Findings
+
+HOOKS = ("pre_exec", "on_success", "on_failure")
+
+
+class Use(Struct, frozen=True):
+    """A wildcard in a text that stands for one value: in which text, and where that is."""
+
+    name: str
+    key: str
+    place: Place
+
+
+class RuleTexts(Struct, frozen=True):
+    """The parsed texts. `shells` are the command (`shell`) and the hooks that the rule has.
+
+    `uses` are the wildcards that stand in them, in a fixed order; `secrets` the variables of sensitive
+    values, `names_log` says that a text names `{log}`.
+    """
+
+    shells: Mapping[str, ShellTemplate]
+    script: Script | None
+    env: tuple[tuple[str, TextTemplate], ...]
+    params: Mapping[str, TextTemplate | Value]
+    condition: Condition | None
+    uses: tuple[Use, ...]
+    secrets: tuple[str, ...]
+    names_log: bool
+
+    @property
+    def names(self) -> list[str]:
+        return [use.name for use in self.uses]
+
+
+def read_texts(
+    rule: Rule, known: Known, paths: PathText, interpreters: Mapping[str, str], findings: Findings
+) -> RuleTexts:
+    """Parse all texts of a rule; what is wrong with them is among the findings."""
+    problems = findings.found
+    shells = {
+        key: ShellTemplate.parse(text, known, rule.at(key), problems)
+        for key in ("shell", *HOOKS)
+        if (text := getattr(rule, key))
+    }
+    script = read_script(rule, known, paths, interpreters, problems) if rule.script else None
+    env = tuple(
+        (name, TextTemplate.parse(text, known, rule.at(f"envvars.{name}"), problems))
+        for name, text in rule.envvars.items()
+    )
+    params = {name: _param(name, value, rule, known) for name, value in rule.params.items()}
+    condition = _condition(rule, known, paths, findings) if rule.when else None
+    templates = [*shells.values(), *([script.template] if script else []), *(one for _, one in env)]
+    return RuleTexts(
+        shells=shells,
+        script=script,
+        env=env,
+        params=params,
+        condition=condition,
+        uses=tuple(_uses(rule, shells, script, env, params, condition)),
+        secrets=tuple(dict.fromkeys(name for template in templates for name in template.secrets)),
+        names_log=any(template.uses_log for template in templates),
+    )
+
+
+def _param(name: str, value: Value, rule: Rule, known: Known) -> TextTemplate | Value:
+    """A param as a template when it holds placeholders; what is wrong with it is told where it is used."""
+    if not isinstance(value, str) or "{" not in value:
+        return value
+    return TextTemplate.parse(value, known, rule.at(f"params.{name}"), [], lenient=True)
+
+
+def _condition(rule: Rule, known: Known, paths: PathText, findings: Findings) -> Condition | None:
+    place = rule.at("when")
+    try:
+        return parse_condition(rule.when, Scope(known.wildcards, known.config, known.params, paths), place)
+    except ConditionError as wrong:
+        findings.error(wrong.code, wrong.message, place, wrong.hint)
+        return None
+
+
+def _uses(
+    rule: Rule,
+    shells: Mapping[str, ShellTemplate],
+    script: Script | None,
+    env: Iterable[tuple[str, TextTemplate]],
+    params: Mapping[str, TextTemplate | Value],
+    condition: Condition | None,
+) -> Iterator[Use]:
+    if condition:
+        yield from _each(condition.names, "when", rule.at("when"))
+    for key, template in shells.items():
+        yield from _each(sorted(template.names), key, rule.at(key))
+    if script:
+        yield from _each(sorted(script.template.names), "script", rule.at("script"))
+    for name, text in env:
+        yield from _each(sorted(text.names), f"envvars.{name}", text.place)
+    for name, param in params.items():
+        if isinstance(param, TextTemplate):
+            yield from _each(sorted(param.names), f"params.{name}", param.place)
+
+
+def _each(names: Iterable[str], key: str, place: Place) -> Iterator[Use]:
+    return (Use(name, key, place) for name in names)
