@@ -108,7 +108,9 @@ def plan_of(request: Request) -> Planned:
     """Go down the first half of the pipe: read, list, expand, build."""
     file = find_file(request.file)
     workdir = work_folder(file, request.workdir)
-    workflow = read(file, ReadOptions(config=request.config, strict=request.strict))
+    sheets = tuple(word for text in request.samples for word in text.split(",") if word.lstrip("+")[:1] == "@")
+    options = ReadOptions(config=request.config, strict=request.strict, sheets=sheets)
+    workflow = read(file, options)
     for name, hint in request.declared:
         if name not in workflow.declared:
             raise OptionError(
