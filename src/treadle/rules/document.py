@@ -66,6 +66,7 @@ class Document(Struct, frozen=True):
 def load(file: str) -> Document:
     """Read and parse the file at `file`. Raises WorkflowError."""
     try:
+        file.encode()
         with open(file, "rb") as opened:
             data = opened.read()
     except (OSError, ValueError) as error:
@@ -75,6 +76,8 @@ def load(file: str) -> Document:
 
 def _unreadable(file: str, error: OSError | ValueError) -> WorkflowError:
     shown = clip(file, 200)
+    if isinstance(error, UnicodeEncodeError):
+        return WorkflowError(f"the path '{shown}' is not UTF-8 text", hint="rename it", code="not-utf8")
     if isinstance(error, FileNotFoundError):
         return WorkflowError(f"there is no file '{shown}'", hint=_files_beside(file), code="no-file")
     if isinstance(error, IsADirectoryError):

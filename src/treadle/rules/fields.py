@@ -26,6 +26,7 @@ class Kind(StrEnum):
     ANY = "any value"
     TEXT = "a text in quotes"
     NAME = "a name in quotes"
+    VALUE = "a text or a number"
     COMMAND = "command text in quotes"
     PATH = "a path in quotes"
     FLAG = "true or false"
@@ -62,6 +63,7 @@ Fields = dict[str, Field]
 
 _TEXT = Field(Kind.TEXT)
 _NAME = Field(Kind.NAME)
+_VALUE = Field(Kind.VALUE)
 _COMMAND = Field(Kind.COMMAND)
 _PATH = Field(Kind.PATH)
 _FLAG = Field(Kind.FLAG)
@@ -198,17 +200,17 @@ FAN_IN: Fields = {"pattern": _PATH, "variables": _TABLE, "name": _NAME}
 FOLDER: Fields = {"path": _PATH, "pattern": _PATH}
 
 PAIR: Fields = {
-    "pair_id": _TEXT,
-    "experiment": _TEXT,
-    "tumor": _TEXT,
-    "control": _TEXT,
-    "normal": _TEXT,
-    "experiment_type": _TEXT,
-    "tumor_type": _TEXT,
+    "pair_id": _VALUE,
+    "experiment": _VALUE,
+    "tumor": _VALUE,
+    "control": _VALUE,
+    "normal": _VALUE,
+    "experiment_type": _VALUE,
+    "tumor_type": _VALUE,
     "metadata": _VALUES,
 }
 
-SAMPLE_GROUP: Fields = {"name": _TEXT, "samples": Field(Kind.LIST), "metadata": _VALUES}
+SAMPLE_GROUP: Fields = {"name": _VALUE, "samples": Field(Kind.LIST), "metadata": _VALUES}
 
 VALUE_LIST: Fields = {"name": _NAME, "values": Field(Kind.LIST)}
 

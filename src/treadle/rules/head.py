@@ -81,7 +81,7 @@ def _check_words(section: Section, got: dict[str, Any]) -> None:
 
 def _check_pattern(section: Section, got: dict[str, Any], key: str, needed: tuple[str, ...]) -> None:
     for name in needed if key in got else ():
-        if f"{{{name}}}" not in got[key]:
+        if f"{{{name}}}" not in got[key] and "{config." not in got[key]:
             section.error("bad-value", f"this pattern does not hold {{{name}}}", key)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.rules import measures
 from treadle.rules.fields import Field, Fields, Kind, State
+from treadle.rules.placeholder import spelled
 from treadle.rules.section import LONGEST_NAME, Section, clip, found
 from treadle.rules.shell_traps import say_escape
 
@@ -174,6 +175,12 @@ def scalar(section: Section, value: object, path: Path, wanted: str) -> Any | No
             return None
 
 
+def value(section: Section, given: object, kind: Kind, path: Path) -> str | None:
+    """A value of a wildcard, as text."""
+    one = scalar(section, given, path, kind)
+    return None if one is None else spelled(one)
+
+
 def _list_of(
     reader: Callable[[Section, object, Kind, Path], str | None], each: Kind
 ) -> Callable[[Section, object, Kind, Path], tuple[str, ...] | None]:
@@ -195,6 +202,7 @@ READERS: dict[Kind, Callable[[Section, Any, Kind, Path], Any]] = {
     Kind.ANY: _as_it_is,
     Kind.TEXT: text,
     Kind.NAME: name,
+    Kind.VALUE: value,
     Kind.COMMAND: command,
     Kind.PATH: line,
     Kind.FLAG: flag,

@@ -57,7 +57,8 @@ def read(file: str, options: ReadOptions | None = None) -> Workflow:
     Raises WorkflowError with every error of the file (of its syntax: the first); its warnings are in
     `Workflow.warnings`.
     """
-    return _finished(examine(load(file), _folder(file), options or ReadOptions()))
+    document = load(file)
+    return _finished(examine(document, _folder(file), options or ReadOptions()))
 
 
 def read_text(
@@ -70,10 +71,15 @@ def read_text(
 
 def _folder(file: str) -> str:
     try:
-        return os.path.dirname(os.path.abspath(file))
+        folder = os.path.dirname(os.path.abspath(file))
+        folder.encode()
     except FileNotFoundError:
         message = "the current folder is gone"
         raise WorkflowError(message, hint="go to a folder that exists", code="cannot-read") from None
+    except UnicodeEncodeError:
+        message = f"the path of the folder '{clip(folder, 200)}' is not UTF-8 text"
+        raise WorkflowError(message, hint="rename it", code="not-utf8") from None
+    return folder
 
 
 def _finished(reading: Reading) -> Workflow:

@@ -104,9 +104,9 @@ def _variable(section: Section, pattern: str, variable: str, given: Any) -> tupl
     if not VARIABLE.match(variable):
         section.error("bad-name", f"'{clip(variable)}' cannot name a variable", *path)
         return None
-    if f"{{{variable}}}" not in pattern:
-        message = f"the pattern '{clip(pattern)}' does not hold {{{clip(variable)}}}"
-        section.error("unused-variable", message, *path, hint="name it in the pattern, or take it out")
+    if f"{{{variable}}}" not in pattern and "{config." not in pattern:
+        message = f"the pattern does not hold {{{clip(variable)}}}, so this variable has no effect"
+        section.warn("no-effect", message, *path)
         return None
     wanted = "a text, a number or a list of them"
     if not isinstance(given, list):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from treadle.base.names import did_you_mean
@@ -12,7 +12,7 @@ from treadle.rules.fields import HOMES, Fields
 from treadle.rules.lines import Spot
 
 LONGEST_NAME = 255  # bytes: what a file name may have at most (NAME_MAX of Linux and macOS)
-_MOST_GUESSES = 200  # a file full of unknown names should still be refused within a second
+_MOST_COMPARED = 100_000  # names in all: a file full of unknown ones should still be refused within a second
 
 
 class Findings:
@@ -22,6 +22,7 @@ class Findings:
         self.source = source
         self.found: list[Diagnostic] = []
         self._guesses: dict[tuple[str, int], tuple[object, str]] = {}
+        self._compared = 0
 
     def error(self, code: str, message: str, place: Place, hint: str = "") -> None:
         """Note what stops the workflow."""
@@ -31,12 +32,13 @@ class Findings:
         """Note what smells; an error when the reader is strict."""
         self.found.append(Diagnostic(code, message, place, hint, Severity.WARNING))
 
-    def guess(self, name: str, known: Iterable[str]) -> str:
+    def guess(self, name: str, known: Collection[str]) -> str:
         """`did you mean 'input'?`; each question is worked out once, and not too many of them."""
         question = (name, id(known))
         if question not in self._guesses:
-            if len(name) > LONGEST_NAME or len(self._guesses) >= _MOST_GUESSES:
+            if len(name) > LONGEST_NAME or self._compared + len(known) > _MOST_COMPARED:
                 return ""
+            self._compared += len(known)
             self._guesses[question] = (known, did_you_mean(name, known))  # held, so that its id stays its own
         return self._guesses[question][1]
 

@@ -29,8 +29,8 @@ def pairs(
     """All pairs as one source: `pair_id`, both sides, the type, metadata; then the older names of these."""
     rows = Rows("pairs", ("pair_id",), findings)
     for section in sections:
-        row = {column: [cell] for column, cell in _inline(section).items()}
-        rows.add(row, 1, [section.place()].__getitem__)
+        if row := _inline(section):
+            rows.add({column: [cell] for column, cell in row.items()}, 1, [section.place()].__getitem__)
     for sheet in sheets:
         columns = proper_columns(sheet, PAIR_ALIASES, _NEEDED, findings)
         kept = wildcards(sheet, columns, PAIR_COLUMNS, SAMPLE_COLUMNS, findings)
@@ -40,7 +40,10 @@ def pairs(
 
 
 def _inline(section: Section) -> dict[str, str | None]:
+    """The row of one table; empty where a field of it is wrong, which is reported."""
     got = take(section, PAIR, "a pair")
+    if any(key in section.table and key not in got for key in PAIR):
+        return {}
     row: dict[str, str | None] = {column: got.get(column) or None for column in PAIR_COLUMNS}
     for alias, column in PAIR_ALIASES.items():
         if alias in got and row[column] not in (None, got[alias]):
