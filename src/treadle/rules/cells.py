@@ -49,15 +49,23 @@ def check_values(
         whole = joined.count("\n") < max(len(values), 1)  # no value holds a line end
         if whole and not suspect.search(joined) and max(map(len, values), default=0) <= LONGEST_VALUE:
             continue
-        bad = 0
-        for at, value in enumerate(values):
-            if problem := value and _problem(value, free, constraints.get(column)):
-                bad += 1
-                if bad <= _TOLD:
-                    message = f"the value '{clip(value)}' of '{clip(column)}' {problem}"
-                    findings.error("bad-value", message, place(at))
-        if bad > _TOLD:
-            findings.error("bad-value", f"and {bad - _TOLD:,} more values of '{clip(column)}'", place(0))
+        problems = (_problem(value, free, constraints.get(column)) for value in values)
+        _tell(column, values, [(at, why) for at, why in enumerate(problems) if why], place, findings)
+
+
+def _tell(
+    column: str,
+    values: Sequence[str],
+    bad: Sequence[tuple[int, str]],
+    place: Callable[[int], Place],
+    findings: Findings,
+) -> None:
+    for at, why in bad[:_TOLD]:
+        message = f"the value '{clip(values[at])}' of '{clip(column)}' {why}"
+        findings.error("bad-value", message, place(at))
+    if len(bad) > _TOLD:
+        message = f"and {len(bad) - _TOLD:,} more values of '{clip(column)}'"
+        findings.error("bad-value", message, place(bad[_TOLD][0]))
 
 
 def _problem(value: str, free: bool, constraint: Constraint | None) -> str:

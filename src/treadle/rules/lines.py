@@ -209,4 +209,7 @@ def _unquoted(part: str) -> str:
         return part[1:-1]
     import tomli
 
-    return str(tomli.loads(f"k = {part}")["k"])
+    try:
+        return str(tomli.loads(f"k = {part}")["k"])
+    except ValueError:  # the text is no TOML after all
+        return part

@@ -91,6 +91,15 @@ def _finished(reading: Reading) -> Workflow:
 def examine(document: Document, folder: str, options: ReadOptions) -> Reading:
     """Understand a parsed file: the workflow, and everything found on the way, errors and warnings."""
     findings = Findings(document.text)
+    workflow = _understood(document, folder, options, findings)
+    found = _told(findings.found, document.file, options.strict)
+    if any(one.severity is Severity.ERROR for one in found):
+        return Reading(None, found)
+    return Reading(replace(workflow, warnings=found), found)
+
+
+def _understood(document: Document, folder: str, options: ReadOptions, findings: Findings) -> Workflow:
+    """The workflow as far as it can be understood; whoever finds an error goes on without the thing."""
     tables = Tables(document, findings)
     head = read_head(tables)
     constraints = _constraints(tables.one("wildcard_constraints"))
@@ -103,23 +112,20 @@ def examine(document: Document, folder: str, options: ReadOptions) -> Reading:
         discovers=bool(head.sample_pattern),
     )
     config = read_config(tables.one("config"), options.config, sources, options.workdir or folder)
-    rules = [rule(section, head.house) for section in tables.many("rules")]
+    rules = tuple([rule(section, head.house) for section in tables.many("rules")])
     pools = counts(tables.one("resource_groups"))
     if not any(document.values.get(name) for name in ("rules", "include", "steps")):
         hint = "add one: [[rules]] with a name, an output and a shell command"
         findings.error("no-rules", "this workflow has no rules", Place(document.file), hint)
     check_rules(rules, pools, findings)
-    found = _told(findings.found, document.file, options.strict)
-    if any(one.severity is Severity.ERROR for one in found):
-        return Reading(None, found)
-    workflow = Workflow(
+    return Workflow(
         file=document.file,
         folder=folder,
         name=head.name,
         config=config.values,
         declared=config.declared,
         sensitive=config.sensitive,
-        rules=tuple(rules),
+        rules=rules,
         sources=sources,
         constraints={name: one.text for name, one in constraints.items()},
         sample_pattern=head.sample_pattern,
@@ -127,11 +133,9 @@ def examine(document: Document, folder: str, options: ReadOptions) -> Reading:
         pools=pools,
         interpreters=head.interpreters,
         on_end=head.on_end,
-        warnings=found,
         places=tables.places(),
         about=head.about,
     )
-    return Reading(workflow, found)
 
 
 def _sheets(head: Head, options: ReadOptions) -> list[NamedSheet]:
