@@ -100,7 +100,7 @@ class Cascade:
         """The makers of what it reads and was evicted, each with the first such path."""
         reading: Reading | None = None
         for need in task.needs:
-            if need in self._evicted and need not in task.ordered:
+            if need in self._evicted:
                 reading = reading or Reading(task.inputs)
                 path = next((path for path in self._evicted[need] if path in reading), None)
                 if path is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from decide_world import World, draft
+from msgspec.structs import replace
 
 from treadle.decide.reason import (
     InputChanged,
@@ -14,6 +15,8 @@ from treadle.decide.reason import (
     Upstream,
     Verdict,
 )
+from treadle.records.event import End
+from treadle.records.line import Evicted
 
 
 @pytest.fixture
@@ -159,6 +162,19 @@ def test_the_upstream_that_is_sure_to_run_is_named_before_one_that_may_be_cut_of
     assert summary(world)["end"] == ((Upstream(task="z", root="z"),), True)
 
 
+def test_the_upstream_that_keeps_a_task_from_being_cut_off_is_named_first(tmp_path):
+    world = World(
+        tmp_path,
+        draft("a", "in", "a.out"),
+        draft("z", "in", "z.out"),
+        draft("end", "a.out", "end.out", depends_on=("z",)),
+    )
+    world.write("in")
+    world.run()
+    world.write("in", "other")
+    assert summary(world)["end"] == ((Upstream(task="z", root="z"),), False)
+
+
 def test_a_long_chain_is_followed_without_recursion(tmp_path):
     length = 1200  # more than Python would recurse
     rules = (draft(f"r{n}", f"{n}", f"{n + 1}") for n in range(length))
@@ -271,6 +287,7 @@ def test_a_removed_output_whose_maker_is_reached_by_a_cascade_is_needed_by_its_r
     evicted.set(draft("zero", "source", "in"))
     evicted.write("source")
     evicted.run()
+    evicted.evict("t")
     evicted.write("source", "other")
     assert summary(evicted) == {
         "zero": ((InputChanged(path="source"),), False),
@@ -286,6 +303,22 @@ def test_an_order_after_a_maker_that_wakes_does_not_wake_others(evicted):
     evicted.run()
     evicted.set(draft("d", "in2", "d.out", depends_on=("a",), text="other"))
     assert list(summary(evicted)) == ["d"]  # it does not read what was removed
+
+
+def test_examining_a_task_whose_output_was_removed_on_purpose_leaves_its_evidence_alone(evicted):
+    evicted.touch("in")
+    task = evicted.plan.tasks["a"]
+    assert evicted.examine(task) == ((), evicted.past.evidence("t"))
+
+
+def test_a_tombstone_outlives_a_refresh_of_touched_evidence(evicted):
+    evidence = evicted.past.evidence("t")
+    tombstone = evicted.past.tombstone("t")
+    evicted.settle(evicted.plan.tasks["a"], End.UP_TO_DATE, replace(evidence, note="touched"))
+    evicted.past.add([Evicted("t", "a", "run", tombstone)])
+    evicted.touch("in")
+    evicted.run()
+    assert evicted.past.tombstone("t") == tombstone
 
 
 def test_removed_outputs_in_a_folder_wake_their_maker_for_who_reads_the_folder(tmp_path):

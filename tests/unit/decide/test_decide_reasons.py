@@ -153,6 +153,18 @@ def test_an_input_more_and_an_input_less_are_reasons(world):
     assert why(world) == (InputAppeared(path="more.txt"), InputVanished(path="in.txt"))
 
 
+def test_inputs_in_another_order_are_still_compared_each_with_its_own_record(world):
+    world.write("more.txt")
+    world.set(draft("a", "in.txt more.txt", "a.txt", text="a"))
+    world.run()
+    world.touch("in.txt")
+    world.touch("more.txt")
+    world.set(draft("a", "more.txt in.txt", "a.txt", text="a"))
+    assert world.to_run() == []
+    world.write("more.txt", "MORE.TXT")
+    assert why(world) == (InputChanged(path="more.txt"),)
+
+
 def test_a_source_that_is_gone_makes_nothing_run_while_nobody_needs_it(world):
     world.run()
     world.remove("in.txt")
