@@ -24,8 +24,10 @@ class Named:
     def __init__(self, plan: ScheduledPlan, targets: Sequence[str], workdir: str) -> None:
         self._plan = plan
         rules = {task.rule for task in plan.tasks.values()}
-        names = [one for one in targets if one in plan.tasks or one in rules or _SIGNS.intersection(one)]
-        paths = [one for one in dict.fromkeys(targets) if one not in set(names)]
+        names, paths = [], []
+        for one in dict.fromkeys(targets):
+            is_name = one in plan.tasks or one in rules or not _SIGNS.isdisjoint(one)
+            (names if is_name else paths).append(one)
         self._found = frozenset(plan.tasks)
         if targets:
             self._found = select(plan, targets, workdir=workdir, upstream=False)  # tells all that is wrong

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from treadle.base.errors import OptionError
 from treadle.base.layout import StateFolder
+from treadle.base.mask import Mask
 from treadle.base.names import did_you_mean
 from treadle.base.place import Diagnostic
 from treadle.decide.decide import Options as DecideOptions
@@ -19,6 +20,7 @@ from treadle.decide.decide import decide
 from treadle.decide.facts import Facts, gather
 from treadle.decide.reason import Decision
 from treadle.plan.build import build
+from treadle.plan.paths import relative_to
 from treadle.plan.select import select
 from treadle.plan.task import ScheduledPlan
 from treadle.records.past import Past, load_past
@@ -108,7 +110,9 @@ def plan_of(request: Request) -> Planned:
     """Go down the first half of the pipe: read, list, expand, build."""
     file = find_file(request.file)
     workdir = work_folder(file, request.workdir)
-    sheets = tuple(word for text in request.samples for word in text.split(",") if word.lstrip("+")[:1] == "@")
+    sheets = tuple(
+        word for text in request.samples for word in text.split(",") if word.lstrip("+")[:1] == "@"
+    )
     options = ReadOptions(config=request.config, strict=request.strict, sheets=sheets)
     workflow = read(file, options)
     for name, hint in request.declared:
@@ -119,7 +123,13 @@ def plan_of(request: Request) -> Planned:
             )
     listing = DiskListing(workdir)
     expansion = expand(workflow, listing, parse_selection(request.samples, workdir))
-    plan = build(workflow.name, expansion.drafts, pools=workflow.pools)
+    plan = build(
+        workflow.name,
+        expansion.drafts,
+        pools=workflow.pools,
+        rules=[rule.name for rule in workflow.rules],
+        protected=(relative_to(os.path.abspath(file), workdir),),
+    )
     selected = select(plan, request.targets, workdir=workdir)
     return Planned(workflow=workflow, expansion=expansion, plan=plan, selected=selected, workdir=workdir)
 
@@ -149,7 +159,7 @@ def view_of(planned: Planned, request: Request, past: Past) -> View:
         past=past,
         facts=facts,
         decision=decide(planned.plan, facts, past, options),
-        warnings=(*planned.workflow.warnings, *planned.expansion.notes),
+        warnings=(*planned.workflow.warnings, *planned.expansion.notes, *planned.plan.notes),
     )
 
 
@@ -162,3 +172,11 @@ def look(request: Request) -> View:
 def secrets_of(workflow: Workflow) -> dict[str, str]:
     """Sensitive config values by the environment variable that hands them to a job."""
     return {secret_variable(key): str(workflow.config[key]) for key in sorted(workflow.sensitive)}
+
+
+def mask_of(workflow: Workflow) -> Mask:
+    """The mask that knows all sensitive config values."""
+    mask = Mask()
+    for value in secrets_of(workflow).values():
+        mask.add(value)
+    return mask

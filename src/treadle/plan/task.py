@@ -115,8 +115,7 @@ class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     Paths are relative to the work folder (normalised, no `./`), or absolute as the author wrote them.
     `inputs` are in the order in which the author named them, each once. `gathered` are those of them
     that came from a glob, a folder pattern or a fan-in: they may be fewer when their producers are
-    skipped; the others are fixed. `depends_on` are names of rules. `order` places the rule in the
-    file (0 first).
+    skipped; the others are fixed. `depends_on` are names of rules.
     """
 
     rule: str
