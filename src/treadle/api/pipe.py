@@ -113,7 +113,7 @@ def plan_of(request: Request) -> Planned:
     sheets = tuple(
         word for text in request.samples for word in text.split(",") if word.lstrip("+")[:1] == "@"
     )
-    options = ReadOptions(config=request.config, strict=request.strict, sheets=sheets)
+    options = ReadOptions(config=request.config, strict=request.strict, sheets=sheets, workdir=workdir)
     workflow = read(file, options)
     for name, hint in request.declared:
         if name not in workflow.declared:
