@@ -6,24 +6,19 @@ difference in reasons.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.decide.identity import FORMAT, changed_parts, identity, shown_text, surely_same
+from treadle.decide.difference import changed, differences, gone
+from treadle.decide.identity import FORMAT, identity, shown_text, surely_same
 from treadle.decide.look import Look, looker
-from treadle.decide.reason import (
-    AnyReason,
-    CommandChanged,
-    InputAppeared,
-    InputChanged,
-    InputVanished,
-    OutputChanged,
-    OutputMissing,
-)
-from treadle.plan.task import Command, ScheduledTask
+from treadle.decide.reason import AnyReason
+from treadle.plan.task import ScheduledTask
 from treadle.records.event import Evidence, FileRecord
+
+__all__ = ["changed", "compare", "examine", "take", "weigh"]
 
 
 def take(
@@ -68,7 +63,7 @@ def weigh(task: ScheduledTask, evidence: Evidence, look: Look) -> tuple[tuple[An
     ):
         return (), evidence
     now = _written(task, seen)
-    reasons = tuple(_differences(task, evidence, now))
+    reasons = tuple(differences(task, evidence, now))
     return reasons, evidence if reasons else _refreshed(evidence, now)
 
 
@@ -102,17 +97,6 @@ def examine(
 
     reasons, now = weigh(task, evidence, at_or_buried)
     return reasons, evidence if buried else now
-
-
-def changed(before: FileRecord, now: FileRecord) -> str:
-    """How the content differs: `content`, `stat` (it was not read), or nothing where it does not."""
-    if before.folder != now.folder:
-        return "content"
-    if before.digest and now.digest:
-        return "content" if before.digest != now.digest else ""
-    if before.size != now.size:
-        return "content" if before.digest or before.folder else "stat"
-    return "stat" if before.mtime != now.mtime else ""
 
 
 class _Seen(Struct, frozen=True):
@@ -152,82 +136,10 @@ def _records(paths: tuple[str, ...], look: Look) -> tuple[FileRecord, ...]:
     return found  # type: ignore[return-value]
 
 
-def _gone(record: FileRecord) -> bool:
-    return record.size < 0
-
-
 def _moved(before: FileRecord | None, later: FileRecord | None) -> bool:
     if before is None or later is None:
         return before is not later
     return bool(changed(before, later))
-
-
-def _differences(task: ScheduledTask, old: Evidence, now: Evidence) -> Iterator[AnyReason]:
-    if now.identity != old.identity:
-        yield from _command_differences(task.command, old, now)
-    elif task.command.script_file in old.stale:
-        yield CommandChanged(part="script")
-    yield from _input_differences(task, old, now)
-    recorded = {record.path: record for record in old.outputs}
-    for record in now.outputs:
-        before = recorded.get(record.path)
-        if _gone(record):
-            yield OutputMissing(path=record.path)
-        elif before is not None and not _gone(before) and changed(before, record):
-            yield OutputChanged(path=record.path)
-
-
-def _command_differences(command: Command, old: Evidence, now: Evidence) -> Iterator[AnyReason]:
-    """Evidence by another recipe of identity is compared by what it shows: a new recipe re-runs nothing."""
-    same_recipe = old.identity_format == now.identity_format
-    parts = changed_parts(old.identity, now.identity) if same_recipe else ["text", "script", "env"]
-    for part in parts:
-        match part:
-            case "text":
-                paths = ["\n".join(one.path for one in evidence.outputs) for evidence in (old, now)]
-                if paths[0] != paths[1]:
-                    yield CommandChanged(part="outputs", old=paths[0], new=paths[1])
-                if old.text != now.text or (same_recipe and paths[0] == paths[1]):
-                    yield CommandChanged(part="text", old=old.text, new=now.text)
-            case "script":
-                names = [one.digest if one else "" for one in (old.script, now.script)]
-                if names[0] != names[1]:
-                    yield CommandChanged(part="script", old=names[0], new=names[1])
-            case "env":
-                if old.env != now.env:
-                    yield CommandChanged(part="env", old=_env_text(old.env), new=_env_text(now.env))
-            case "hooks":
-                hooks = (command.pre_exec, command.on_success, command.on_failure)
-                yield CommandChanged(part="hooks", new="\n".join(filter(None, hooks)))
-            case _:
-                yield CommandChanged(part=part)
-
-
-def _env_text(env: tuple[tuple[str, str], ...]) -> str:
-    return "\n".join(f"{name}={value}" for name, value in env)
-
-
-def _input_differences(task: ScheduledTask, old: Evidence, now: Evidence) -> Iterator[AnyReason]:
-    """An input that is gone is no difference: whether that is an error hangs on whether it is needed."""
-    stale = frozenset(old.stale)
-    recorded = {record.path: record for record in old.inputs}
-    for record in now.inputs:
-        path = record.path
-        before = recorded.pop(path, None)
-        if path in task.ancient:
-            continue
-        if before is None:
-            yield InputAppeared(path=path)
-        elif path in stale:
-            yield InputChanged(path=path, how="while_running")
-        elif _gone(record):
-            continue
-        elif _gone(before):
-            yield InputAppeared(path=path)
-        elif how := changed(before, record):
-            yield InputChanged(path=path, how=how)
-    for path in recorded:
-        yield InputVanished(path=path)
 
 
 def _refreshed(old: Evidence, now: Evidence) -> Evidence:
@@ -235,7 +147,7 @@ def _refreshed(old: Evidence, now: Evidence) -> Evidence:
     recorded = {record.path: record for record in (*old.inputs, *old.outputs)}
     return replace(
         now,
-        inputs=tuple([recorded.get(one.path, one) if _gone(one) else one for one in now.inputs]),
+        inputs=tuple([recorded.get(one.path, one) if gone(one) else one for one in now.inputs]),
         outputs=now.outputs,
         note=old.note,
     )

@@ -1,34 +1,21 @@
-"""One pass over the disk: every path of the selected tasks is looked at once, and read only where it must be.
-
-A file is read only when its stat differs from a record whose digest it is to be compared with (or that
-record was too young to be trusted), its size does not, and the task's digest limit allows it.
-"""
+"""One pass over the disk: all that the selected tasks read and make, beside what they left last time."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
-from itertools import islice, repeat
+from itertools import islice
 
 from msgspec import Struct
 
-from treadle.base.files import look
-from treadle.decide.folder import folder_stat, own_below
-from treadle.decide.look import Look, digest_of, look_at, place_of, proves, readable, record_of
+from treadle.decide.look import Look, place_of
 from treadle.decide.options import Options
+from treadle.decide.scan import Scan
 from treadle.plan.task import ScheduledPlan, ScheduledTask
-from treadle.plan.tokens import MARK
 from treadle.records.event import Evidence, FileRecord, evidence_key
 from treadle.records.past import Past
 
-_MANY = 64  # files to be read, from which on several threads read
-_LARGE = 8 * 1024 * 1024  # bytes to be read, likewise
-_THREADS = 4
 _HINTS = 20  # missing sources whose folders are listed, to name what is there instead
-
-_UNSEEN = FileRecord("", -1, 0, 0)
-_NOT_BELOW = "/" + MARK  # how paths begin that are not relative to the work folder
 
 
 class Facts(Struct, frozen=True):
@@ -70,7 +57,7 @@ def gather(plan: ScheduledPlan, past: Past, options: Options, *, read: bool = Fa
     `read`: contents are read even where there is no record to compare them with, so that evidence can be
     taken of them. Raises `DiskError` for a path that cannot be looked at or read.
     """
-    scan = _Scan(options, read)
+    scan = Scan(options, read)
     found: dict[str, Evidence] = {}
     for task in chosen(plan, options):
         if task.skip is None:
@@ -98,148 +85,6 @@ def chosen(plan: ScheduledPlan, options: Options) -> Iterator[ScheduledTask]:
     if selected is None:
         return map(tasks.__getitem__, plan.order)
     return (tasks[task] for task in plan.order if task in selected)
-
-
-class _Scan:
-    """What has been seen so far. `fresh` are paths whose content is not known; `wanted` those of them that
-    must be read, with the digest limit."""
-
-    def __init__(self, options: Options, read: bool) -> None:
-        self.workdir = options.workdir
-        self.flowdir = options.flowdir
-        self.root = os.path.join(options.workdir, "")
-        self.read = read
-        self.read_new = read or options.adopt
-        self.seen: dict[str, FileRecord | None] = {}
-        self.own: dict[str, dict[str, FileRecord]] = {}
-        self.fresh: set[str] = set()
-        self.wanted: dict[str, int | None] = {}
-        self.now = time.time_ns()
-
-    def task(self, task: ScheduledTask, evidence: Evidence | None) -> None:
-        """Look at all that a task reads and makes, beside what it left last time."""
-        limit, script = task.policy.digest_limit, task.command.script_file
-        if evidence is None:
-            self.paths(task.inputs, (), limit, self.read_new, task)
-            self.paths(task.outputs, (), limit, self.read_new, None)
-            if script:
-                self.paths((script,), (), None, self.read_new, None)
-        else:
-            self.paths(task.inputs, evidence.inputs, limit, self.read, task)
-            self.paths(task.outputs, evidence.outputs, limit, self.read, None)
-            if script:
-                self.paths((script,), (evidence.script,) if evidence.script else (), None, self.read, None)
-
-    def paths(
-        self,
-        paths: tuple[str, ...],
-        records: tuple[FileRecord, ...],
-        limit: int | None,
-        read: bool,
-        reader: ScheduledTask | None,
-    ) -> None:
-        """Look at paths, those that nobody has looked at yet, and see whether the records tell what is in
-        them, or ask to read it. (The one loop that every file goes through: it counts.)"""
-        seen, fresh, root = self.seen, self.fresh, self.root
-        known: dict[str, FileRecord] | None = None
-        old: FileRecord | None
-        for path, old in zip(paths, records if len(records) == len(paths) else repeat(None)):
-            if old is None or old.path != path:
-                if known is None:
-                    known = {record.path: record for record in records}
-                old = known.get(path)
-            now = seen.get(path, _UNSEEN)
-            if now is not _UNSEEN:
-                if now is not None and (now.folder or path in fresh):
-                    self.again(now, old, limit, read, reader)
-                continue
-            plain = path[0] not in _NOT_BELOW
-            stat = look(root + path if plain else place_of(path, self.workdir, self.flowdir))
-            if stat is None:
-                seen[path] = None
-            elif old is not None and proves(old, stat) and not stat.folder:
-                seen[path] = old
-            elif stat.folder:
-                self.folder(path, old, limit, read, reader)
-            else:
-                now = seen[path] = record_of(path, stat)
-                fresh.add(path)
-                self.weigh(now, old, limit, read)
-
-    def again(
-        self,
-        now: FileRecord,
-        old: FileRecord | None,
-        limit: int | None,
-        read: bool,
-        reader: ScheduledTask | None,
-    ) -> None:
-        if now.folder:
-            self.folder(now.path, old, limit, read, reader)
-        else:
-            self.weigh(now, old, limit, read)
-
-    def folder(
-        self,
-        path: str,
-        old: FileRecord | None,
-        limit: int | None,
-        read: bool,
-        reader: ScheduledTask | None,
-    ) -> None:
-        """The same for a folder; one that holds what its reader makes is looked at for this reader alone."""
-        place = place_of(path, self.workdir, self.flowdir)
-        without = own_below(reader, place, self.workdir) if reader is not None else ()
-        if reader is not None and without:
-            if old is None and not read:
-                now: FileRecord | None = record_of(path, folder_stat(place, without))
-            else:
-                now = look_at(path, old, limit, self.workdir, flowdir=self.flowdir, reader=reader)
-            if now is not None:
-                self.own.setdefault(reader.id, {})[path] = now
-            return
-        now = self.seen.get(path)
-        if now is None:
-            now = self.seen[path] = record_of(path, folder_stat(place))
-            self.fresh.add(path)
-        if path in self.fresh:
-            self.weigh(now, old, limit, read)
-
-    def weigh(self, now: FileRecord, old: FileRecord | None, limit: int | None, read: bool) -> None:
-        path = now.path
-        if old is not None and proves(old, now):
-            self.seen[path] = old
-            self.fresh.discard(path)
-            self.wanted.pop(path, None)
-            return
-        comparable = old is not None and old.digest and old.size == now.size and old.folder == now.folder
-        if (read or comparable) and readable(now, limit):
-            self.wanted.setdefault(path, limit)
-
-    def read_contents(self) -> None:
-        """Read what must be read; on several threads where that is much (reading and digesting let go of
-        the interpreter's lock)."""
-        if not self.wanted:
-            return
-        work = [(self.seen[path], limit) for path, limit in self.wanted.items()]
-        size = sum(record.size for record, _ in work if record)
-        if len(work) < _MANY and (size < _LARGE or len(work) == 1):
-            digests = list(map(self.digest, self.wanted.items()))
-        else:
-            from concurrent.futures import ThreadPoolExecutor  # 10 ms of start-up for those who need it
-
-            with ThreadPoolExecutor(_THREADS) as pool:
-                digests = list(pool.map(self.digest, self.wanted.items(), chunksize=16))
-        for path, digest in zip(self.wanted, digests):
-            now = self.seen[path]
-            if now is not None:
-                self.seen[path] = record_of(path, now, digest, self.now)
-        self.fresh.difference_update(self.wanted)
-
-    def digest(self, item: tuple[str, int | None]) -> str:
-        path, limit = item
-        now = self.seen[path]
-        return digest_of(place_of(path, self.workdir, self.flowdir), now is not None and now.folder, limit)
 
 
 def _nearby(plan: ScheduledPlan, absent: list[str], options: Options) -> dict[str, tuple[str, ...]]:

@@ -108,8 +108,9 @@ class Own:
         return reasons
 
     def _is_unread(self, task: ScheduledTask) -> bool:
-        unread = self._facts.unread
-        return not (unread.isdisjoint(task.inputs) and unread.isdisjoint(task.outputs))
+        """Something that counts was compared without reading it."""
+        paths = self._facts.unread.intersection((*task.inputs, *task.outputs))
+        return not paths <= task.ancient
 
 
 def _failure(last: Last) -> LastFailed | None:

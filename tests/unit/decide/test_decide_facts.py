@@ -124,6 +124,13 @@ def test_an_untrusted_record_makes_it_read_until_one_is_trusted(world, read):
     assert read == ["in"]
 
 
+def test_adoption_reads_only_what_could_be_adopted(world, read):
+    world.write("a.out")
+    read.clear()
+    facts(world, adopt=True)
+    assert sorted(read) == ["a.out", "in"]  # nothing for b.out, which is not there
+
+
 def test_many_files_are_read_on_several_threads_with_the_same_result(tmp_path):
     many = 80
     world = World(tmp_path, *(draft(f"r{n}", f"{n}.in", f"{n}.out") for n in range(many)))

@@ -265,6 +265,13 @@ def test_above_the_digest_limit_size_and_time_decide(world):
     assert why(world) == (InputChanged(path="in.txt", how="stat"),)
 
 
+def test_an_ancient_input_that_was_not_read_is_not_worth_a_note(world):
+    world.set(draft("a", "in.txt", "a.txt", ancient=("in.txt",)))
+    world.run()
+    world.write("in.txt", "of another size")
+    assert world.answer("a").note == ""
+
+
 def test_a_young_file_above_the_limit_is_trusted(world):
     world.set(draft("a", "in.txt", "a.txt", policy=Policy(digest_limit=3)))
     world.write("in.txt", "long enough", young=True)
