@@ -24,7 +24,8 @@ class Named:
     def __init__(self, plan: ScheduledPlan, targets: Sequence[str], workdir: str) -> None:
         self._plan = plan
         rules = {task.rule for task in plan.tasks.values()}
-        names, paths = [], []
+        names: list[str] = []
+        paths: list[str] = []
         for one in dict.fromkeys(targets):
             is_name = one in plan.tasks or one in rules or not _SIGNS.isdisjoint(one)
             (names if is_name else paths).append(one)

@@ -81,6 +81,11 @@ class Planned(Struct, frozen=True, kw_only=True):
     selected: frozenset[str] | None
     workdir: str
 
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What was found on the way that does not stop it."""
+        return (*self.workflow.warnings, *self.expansion.notes, *self.plan.notes)
+
 
 def find_file(file: str) -> str:
     """The workflow file: the one named, else `main.oxoflow`, else the only `*.oxoflow` here."""
@@ -159,7 +164,7 @@ def view_of(planned: Planned, request: Request, past: Past) -> View:
         past=past,
         facts=facts,
         decision=decide(planned.plan, facts, past, options),
-        warnings=(*planned.workflow.warnings, *planned.expansion.notes, *planned.plan.notes),
+        warnings=planned.warnings,
     )
 
 

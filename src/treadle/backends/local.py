@@ -17,8 +17,8 @@ from typing import assert_never
 
 from treadle.backends.local_attempt import Act, Attempt, Timers
 from treadle.backends.local_exits import Exits, exits_here, has_ended
-from treadle.backends.local_gpus import GPU_VARIABLE, GpuPool
-from treadle.backends.local_start import SHORTAGE, refusal, script_of, start
+from treadle.backends.local_gpus import GpuPool
+from treadle.backends.local_start import SHORTAGE, environment, refusal, script_of, start
 from treadle.backends.local_usage import MemorySampler, OomWatch
 from treadle.backends.local_verdict import outcome_of
 from treadle.base.errors import DiskError
@@ -73,18 +73,13 @@ class LocalBackend:
             return Refused(f"it asks for {wanted} GPUs, and {self._gpus.free} of {len(self._gpus)} are free")
         gpus = self._gpus.take(wanted)
         try:
-            child = self._start(submission, self._environment(submission, gpus))
+            env = environment(self._env, submission, gpus, pooled=bool(self._gpus))
+            child = self._start(submission, env)
         except (OSError, ValueError, DiskError) as error:
             self._gpus.give_back(gpus)
             return Refused(refusal(submission, error))
         self._begin(submission, child, gpus)
         return Accepted(str(child.pid), child.started)
-
-    def _environment(self, submission: Submission, gpus: tuple[str, ...]) -> dict[str, str]:
-        env = {**self._env, "PWD": submission.cwd, **submission.env}
-        if gpus or (self._gpus and GPU_VARIABLE not in submission.env):
-            env[GPU_VARIABLE] = ",".join(gpus)
-        return env
 
     def _start(self, submission: Submission, env: Mapping[str, str]) -> Child:
         """Start it; where processes are short, reap what has ended and try again a few times."""

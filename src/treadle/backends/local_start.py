@@ -6,8 +6,9 @@ import errno
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from treadle.backends.local_gpus import GPU_VARIABLE
 from treadle.base.disk import disk_error
 from treadle.base.errors import DiskError
 from treadle.base.files import make_parents
@@ -56,6 +57,19 @@ def _open_log(submission: Submission) -> int:
     except (OSError, ValueError) as error:
         raise disk_error("write the log", submission.log, error) from error
     return fd
+
+
+def environment(
+    base: Mapping[str, str], submission: Submission, gpus: Sequence[str], *, pooled: bool
+) -> dict[str, str]:
+    """The whole environment of an attempt, on top of `base`.
+
+    `gpus` are its own; `pooled`: this machine has some to hand out.
+    """
+    env = {**base, "PWD": submission.cwd, **submission.env}
+    if gpus or (pooled and GPU_VARIABLE not in submission.env):
+        env[GPU_VARIABLE] = ",".join(gpus)
+    return env
 
 
 def refusal(submission: Submission, error: OSError | ValueError | DiskError) -> str:

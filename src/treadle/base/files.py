@@ -21,6 +21,7 @@ __all__ = [
     "make_parents",
     "remove",
     "set_aside",
+    "set_aside_from",
     "sync_folder",
     "write_whole",
 ]
@@ -125,6 +126,14 @@ def set_aside(path: str) -> str:
     except (OSError, ValueError) as error:
         raise disk_error("set aside", path, error) from error
     return target
+
+
+def set_aside_from(name: str) -> str:
+    """The name that `set_aside` made `name` of; empty when it is not of that kind."""
+    stem, dot, number = name.rpartition(".")
+    if dot and number.isdecimal():
+        name = stem
+    return name.removesuffix(".failed") if name.endswith(".failed") else ""
 
 
 def _reserve(path: str, folder: bool) -> bool:

@@ -15,6 +15,7 @@ import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 from msgspec import Struct
 
@@ -32,6 +33,7 @@ from treadle.base.program import find_program, forget_programs
 __all__ = [
     "Child",
     "attempts_alive",
+    "become",
     "boot_id",
     "end_stragglers",
     "find_program",
@@ -49,6 +51,7 @@ __all__ = [
 ]
 
 _CATCHABLE = [number for number in range(1, 32) if number not in (signal.SIGKILL, signal.SIGSTOP)]
+_SHELLS_OWN = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)  # ignored on purpose: nohup, a job behind `&`
 _CLOSE_FROM: int | None = getattr(os, "POSIX_SPAWN_CLOSEFROM", None)  # Python 3.13
 _NO_PIDFDS = (errno.ENOSYS, errno.EPERM, errno.EINVAL)  # old kernels, and sandboxes that forbid them
 
@@ -88,6 +91,19 @@ def spawn(
         forget_programs()  # what was found there once may have moved
         raise
     return Child(pid, _pidfd(pid), _started(pid, before))
+
+
+def become(argv: Sequence[str], *, env: Mapping[str, str], cwd: str) -> NoReturn:
+    """Put `argv` in the place of this process: same terminal, same process id, signals as new.
+
+    `env` and `cwd` as in `spawn`. Raises OSError, whose `filename` is what could not be used.
+    """
+    program = find_program(argv[0], env.get("PATH", os.defpath), cwd)
+    os.chdir(cwd)
+    for number in _CATCHABLE:  # Python ignores SIGPIPE, and ignoring is inherited
+        if signal.getsignal(number) == signal.SIG_IGN and number not in _SHELLS_OWN:
+            signal.signal(number, signal.SIG_DFL)
+    os.execve(program, tuple(argv), env)
 
 
 def _spawn_here(

@@ -151,8 +151,9 @@ class TerminalWatcher(PlainWatcher):
             parts.append(f"{format_duration(max(1, round((tally.will_run - done) / rate)))} left")
         now = time.time()
         lines = ["  ".join(parts)]
-        for one in running[:5]:
-            lines.append(f"  {one.task}  {format_duration(max(1, round(now - (one.since or now))))}")
+        lines += [
+            f"  {one.task}  {format_duration(max(1, round(now - (one.since or now))))}" for one in running[:5]
+        ]
         if len(running) > 5:
             lines.append(f"  and {len(running) - 5} more")
         return lines

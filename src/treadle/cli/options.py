@@ -99,6 +99,14 @@ def add_decision(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_lock(parser: argparse.ArgumentParser) -> None:
+    """Arguments of every command that takes the lock."""
+    parser.add_argument("--wait", action="store_true", help="wait while another run holds the folder")
+    parser.add_argument(
+        "--assume-dead", action="store_true", help="take attempts of a run on another host as dead"
+    )
+
+
 def request_of(args: argparse.Namespace) -> Request:
     """Sort the words of the command line into file, targets and config values."""
     words: list[str] = list(args.words)

@@ -16,7 +16,7 @@ from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
 from treadle.base.units import format_duration, parse_size
 from treadle.cli.live import Watcher, last_words, run_object, watcher
-from treadle.cli.options import add_decision, add_workflow, request_of
+from treadle.cli.options import add_decision, add_lock, add_workflow, request_of
 from treadle.cli.preview import hours_at_stake, summary_lines
 from treadle.cli.printer import Printer
 from treadle.cli.words import before_run, diagnostic_lines
@@ -38,10 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fail-fast", action="store_true", help="at the first failure cancel what runs")
     parser.add_argument("--max-failures", type=int, metavar="N", help="stop after N failures")
     parser.add_argument("--keep-temporary", action="store_true", help="delete no temporary outputs")
-    parser.add_argument("--wait", action="store_true", help="wait while another run holds the folder")
-    parser.add_argument(
-        "--assume-dead", action="store_true", help="take attempts of a run on another host as dead"
-    )
+    add_lock(parser)
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
 
 

@@ -12,14 +12,18 @@ from treadle.base.errors import OptionError
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.units import format_duration
 from treadle.cli.printer import Printer
-from treadle.cli.words import ENDS, count, listed, outcome
+from treadle.cli.words import ENDS, RUN_STATES, count, listed, outcome
 from treadle.records.event import End
 from treadle.records.journal import read_journal
+from treadle.report.runs import KeptRun, RunState, kept_runs, run_state
 from treadle.report.tally import Tally
+
+_COLOURS = {RunState.DONE: "green", RunState.RUNNING: "cyan", RunState.FAILED: "red"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_run(parser)
+    parser.add_argument("--runs", action="store_true", help="list the runs that are kept, the newest first")
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +34,8 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
+    if args.runs:
+        return _list_runs(args, printer)
     folder = run_folder(args.workdir, args.run)
     tally = tally_of(folder)
     if args.json:
@@ -37,6 +43,19 @@ def execute(args: argparse.Namespace) -> int:
     else:
         for line in _lines(tally, folder, printer):
             printer.data(line)
+    return 0
+
+
+def _list_runs(args: argparse.Namespace, printer: Printer) -> int:
+    state = StateFolder(os.path.abspath(args.workdir or "."))
+    runs = kept_runs(state)
+    if args.json:
+        printer.object({"schema": 1, "runs": runs})
+        return 0
+    for line in _run_lines(runs, printer):
+        printer.data(line)
+    if not runs:
+        printer.talk(f"no run is recorded in {state.workdir}")
     return 0
 
 
@@ -70,7 +89,8 @@ def _object(tally: Tally, folder: RunFolder) -> dict[str, Any]:
         "workflow": tally.workflow,
         "started": tally.started,
         "ended": tally.ended,
-        "exit_code": tally.exit_code,
+        "exit_code": None if tally.mended else tally.exit_code,
+        "state": run_state(folder, None if tally.ended is None else tally.exit_code, mended=tally.mended),
         "counts": {
             "tasks": tally.tasks,
             "up_to_date": tally.up_to_date,
@@ -112,12 +132,18 @@ def _lines(tally: Tally, folder: RunFolder, printer: Printer) -> Iterator[str]:
 
 
 def _state(tally: Tally, folder: RunFolder) -> str:
-    if tally.ended is None:
-        from treadle.records.runs import is_live
+    state = run_state(folder, None if tally.ended is None else tally.exit_code, mended=tally.mended)
+    if state is RunState.KILLED:
+        rest = "what it had finished is recorded" if tally.mended else "treadle run goes on from there"
+        return f"{RUN_STATES[state]}; {rest}"
+    return RUN_STATES[state]
 
-        return "running" if is_live(folder) else "was killed; treadle run goes on from there"
-    if tally.mended:
-        return "was killed; what it had finished is recorded"
-    return {0: "done", 1: "failed", 130: "interrupted", 143: "terminated"}.get(
-        tally.exit_code or 0, f"ended with {tally.exit_code}"
-    )
+
+def _run_lines(runs: list[KeptRun], printer: Printer) -> Iterator[str]:
+    """One line for each run: id, when, which workflow, how it ended, what it did."""
+    width = max((len(one.workflow) for one in runs), default=0)
+    for one in runs:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.started)) if one.started else "?" * 16
+        state = printer.style(f"{RUN_STATES[one.state]:<11}", _COLOURS.get(one.state, "yellow"))
+        counts = ", ".join(f"{one.counts[end]} {ENDS[end]}" for end in End if one.counts.get(end))
+        yield f"{one.run}  {when}  {one.workflow:<{width}}  {state}  {counts or 'nothing yet'}"

@@ -10,6 +10,7 @@ from treadle.base.place import Diagnostic, Severity
 from treadle.decide import reason as r
 from treadle.records.event import End, EndReason, Noticed, Outcome
 from treadle.records.lock import LockNews, Step
+from treadle.report.runs import RunState
 
 if TYPE_CHECKING:
     from treadle.cli.printer import Printer
@@ -29,6 +30,16 @@ ENDS = {
     End.FAILED: "failed",
     End.BLOCKED: "blocked",
     End.CANCELLED: "cancelled",
+}
+
+RUN_STATES = {
+    RunState.RUNNING: "running",
+    RunState.DONE: "done",
+    RunState.FAILED: "failed",
+    RunState.STOPPED: "stopped",
+    RunState.INTERRUPTED: "interrupted",
+    RunState.TERMINATED: "terminated",
+    RunState.KILLED: "was killed",
 }
 
 END_REASONS = {
@@ -140,10 +151,10 @@ def outcome(one: Outcome | None) -> str:
     return f"{words}: {one.message}" if one.message else words
 
 
-def diagnostic_lines(one: Diagnostic, printer: Printer) -> str:
-    """`error: place: message` with the way out on a line of its own."""
+def diagnostic_lines(one: Diagnostic, printer: Printer, *, err: bool = True) -> str:
+    """`error: place: message` with the way out on a line of its own; `err`: for stderr."""
     colour = "red" if one.severity is Severity.ERROR else "yellow"
-    head = printer.style(f"{one.severity.value}:", "bold", colour, err=True)
+    head = printer.style(f"{one.severity.value}:", "bold", colour, err=err)
     where = str(one.place)
     text = f"{head} {where}: {one.message}" if where else f"{head} {one.message}"
     return f"{text}\n  {one.hint}" if one.hint else text
@@ -169,7 +180,7 @@ def notice(event: Noticed) -> str:
         case "request-capped":
             return (
                 f"warning: {count(int(values['tasks']), 'task')} (such as {event.task}) ask for up to "
-                f"{values['largest']} {values['resource']}; they get {values['budget']}, which is all there is"
+                f"{values['largest']} {values['resource']}; they get {values['budget']}, all there is"
             )
         case "disk-waiting":
             return "the disk is full: nothing starts until there is space again"

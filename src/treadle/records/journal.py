@@ -136,10 +136,15 @@ def mend(path: str) -> int:
 
 def is_ended(path: str) -> bool:
     """Whether the last line of a journal says that its run ended: one look at the tail of the file."""
+    return end_of(path) is not None
+
+
+def end_of(path: str) -> RunEnded | None:
+    """The end of the run, if the last line of its journal tells it; one look at the tail of the file."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return False
+        return None
     except OSError as error:
         raise disk_error("read", path, error) from error
     try:
@@ -150,7 +155,25 @@ def is_ended(path: str) -> bool:
     finally:
         os.close(fd)
     last = tail.rstrip(b"\n").rpartition(b"\n")[2]
+    if not tail.endswith(b"\n"):
+        return None
     try:
-        return tail.endswith(b"\n") and isinstance(_DECODER.decode(last), RunEnded)
+        event = _DECODER.decode(last)
     except msgspec.MsgspecError:
-        return False
+        return None
+    return event if isinstance(event, RunEnded) else None
+
+
+def start_of(path: str) -> RunStarted | None:
+    """The first line of a journal; None when there is none. Raises `RecordError` and `DiskError`."""
+    try:
+        with open(path, "rb") as file:
+            head = file.readline()
+    except OSError as error:
+        raise disk_error("read", path, error) from error
+    if not head.endswith(b"\n"):
+        return None
+    _check_head(path, head)
+    first = decode_lines(_DECODER, head, path)[0]
+    assert isinstance(first, RunStarted)
+    return first

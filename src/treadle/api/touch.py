@@ -1,0 +1,41 @@
+"""Recording outputs that are there as up to date; no file is changed, not even its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from treadle.api.pipe import Request, mask_of, plan_of
+from treadle.api.session import Recovered, hold, record
+from treadle.decide import adopt
+from treadle.decide.options import Options
+from treadle.plan.select import select
+from treadle.records.lock import LockNews
+
+
+def touch(
+    request: Request,
+    say: Callable[[LockNews | Recovered], None],
+    *,
+    wait: bool = False,
+    assume_dead: bool = False,
+) -> tuple[str, ...]:
+    """Record the tasks that the targets name as up to date; their ids, in plan order.
+
+    What they need is left as it is. Without targets: the default targets with all that they need. Raises
+    `PlanError` with all outputs that are not there: nothing is recorded then.
+    """
+    planned = plan_of(request)
+    mask = mask_of(planned.workflow)
+    with hold(planned.workdir, mask=mask, wait=wait, assume_dead=assume_dead, say=say) as session:
+        if session.recovered.interrupted:
+            planned = plan_of(request)
+        plan = planned.plan
+        selected = planned.selected
+        if request.targets:
+            selected = select(plan, request.targets, workdir=planned.workdir, upstream=False)
+        options = Options(selected=selected, workdir=planned.workdir, flowdir=planned.workflow.folder)
+        found = adopt.touch(plan, session.past, options)
+        session.lock.check()
+        record(session, plan.name, {task: plan.tasks[task].outputs for task in found}, found, time.time())
+    return tuple(found)

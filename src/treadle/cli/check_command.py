@@ -1,0 +1,36 @@
+"""`treadle check`: everything that is wrong with a workflow or smells, at once; runs nothing."""
+
+from __future__ import annotations
+
+import argparse
+
+from treadle.api.check import Checked, check
+from treadle.cli.options import add_workflow, request_of
+from treadle.cli.printer import Printer
+from treadle.cli.words import count, diagnostic_lines
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_workflow(parser)
+    parser.add_argument(
+        "--inputs", action="store_true", help="source files that are not there are errors, not warnings"
+    )
+
+
+def execute(args: argparse.Namespace) -> int:
+    printer = Printer(quiet=args.quiet, json=args.json)
+    found = check(request_of(args), inputs=args.inputs)
+    if args.json:
+        printer.object({"schema": 1, "errors": found.errors, "warnings": found.warnings})
+    else:
+        for one in (*found.errors, *(() if args.quiet else found.warnings)):
+            printer.data(diagnostic_lines(one, printer, err=False))
+        printer.talk(_summary(found))
+    return 2 if found.errors or (args.strict and found.warnings) else 0
+
+
+def _summary(found: Checked) -> str:
+    if found.errors:
+        return f"{count(len(found.errors), 'error')}, {count(len(found.warnings), 'warning')}"
+    smell = f"{count(len(found.warnings), 'warning')}; " if found.warnings else "nothing to complain about: "
+    return f"{smell}{count(found.rules, 'rule')}, {count(found.tasks, 'task')}"
