@@ -16,9 +16,9 @@ from treadle.rules.command import Filling, Known, ShellTemplate
 KNOWN = Known(wildcards=frozenset({"v", "w"}))
 NASTY = " '\"$`\\*?[]~-#!;&|<>(){}=^%,./:+@aZ09_éß漢\u00a0\u3000"
 WORDS = [
-    "", "-x", "--", "if", "esac", "a=b", "$(id)", "`id`", "${HOME}", "~", "~root", "*", "{a,b}", "{1..3}", "in",
+    "", "-x", "--", "if", "esac", "a=b", "$(id)", "`id`", "${HOME}", "~", "~root", "*", "{a,b}", "{1..3}",
     "x[$(id)]", "\\", "\\\\", "'", "''", '"', "a'b\"c", "!", "!!", "#", "-", "2", "&1", ")", "(", ";;", "EOF",
-    "$'a'", "\\n", " ", "  a  ", "%s", "{", "}", "[[", "a\\'b", "\\'; echo x; '",
+    "$'a'", "\\n", " ", "  a  ", "%s", "in", "{", "}", "[[", "a\\'b", "\\'; echo x; '",
 ]  # fmt: skip
 values = st.one_of(st.sampled_from(WORDS), st.text(NASTY, max_size=8))
 SHELLS = [name for name in ("bash", "dash") if shutil.which(name)]

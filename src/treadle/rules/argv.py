@@ -78,15 +78,16 @@ class _Splitter:
         self.dollar = unit == "$" and self.quote != "'" and not self.escaped
         if self.escaped:
             self.escaped = False
-            keep = self.quote == '"' and unit[0] not in '"\\$`\n'
-            self._add(("\\" if keep else "") + ("" if unit == "\n" else unit))
+            keep = self.quote == '"' and unit[0] not in '"\\$`'
+            if unit != "\n":
+                self._add(f"\\{unit}" if keep else unit)
         elif unit == "\\" and self.quote != "'":
             self.escaped = True
         elif self.quote:
             self._in_quotes(unit)
         elif unit in ("'", '"'):
             self.quote = unit
-            self._open()
+            self._add("")  # a word, if nothing stands in it
         elif unit.isspace():
             self.word = None
         else:

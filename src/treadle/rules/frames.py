@@ -26,8 +26,8 @@ class Frame:
     """One open construct. For a command (BARE): also the word and the command that are being read."""
 
     __slots__ = (
-        "begun", "braces", "cases", "command", "depth", "dq", "end", "heres", "host", "kind", "number",
-        "plain", "singles", "started", "tests", "word",
+        "begun", "braces", "cases", "command", "depth", "dq", "duplicates", "end", "heres", "host", "kind",
+        "number", "plain", "singles", "started", "tests", "word",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, end: str, outer: Frame | None) -> None:
@@ -52,6 +52,7 @@ class Frame:
         self.word: str | None = ""  # its letters so far; None once something in it is not a plain letter
         self.begun = False  # there is a word, if an empty one
         self.started = False  # something stands in it
+        self.duplicates = False  # it is the target of >& or <&
         self.braces = 0  # brace expansions open in it
 
     def quote(self) -> None:

@@ -97,8 +97,9 @@ _TOKENS = {
     "effective_threads": tokens.EFFECTIVE_THREADS,
     "effective_memory_mb": tokens.EFFECTIVE_MEMORY_MB,
 }
+_WORDS = ("input", "output", "log", *_TOKENS)
 _SPACES = ("input", "output", "config", "params", "values", "step")
-_ROOTS = (*_SPACES, "log", *_TOKENS)
+_ROOTS = (*_WORDS, *_SPACES[2:])
 
 
 def secret_variable(key: str) -> str:
@@ -294,5 +295,5 @@ def _near(mark: Mark, known: Known) -> str:
         return ""
     if mark.root == "wildcards" and mark.attr in known.wildcards:
         return f"write {{{mark.attr}}}"
-    names = _SPACES[:5] if mark.attr else (*_ROOTS, *sorted(known.wildcards))
+    names = _SPACES if mark.attr else (*_WORDS, *sorted(known.wildcards))
     return next((f"did you mean '{name}'?" for name in names if one_slip_away(mark.root, name)), "")

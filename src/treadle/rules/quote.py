@@ -30,8 +30,9 @@ class Spot(Struct, frozen=True):
     of the shell word stands before the value. `command`: a reserved word or an assignment would be one
     here. `brace`: a brace expansion is open. `after_name`: `$name` stands directly before and would swallow
     the value. `redirect`: `<` or `>` follows directly, and a number would be a file descriptor. `test`:
-    inside [[ ]], where it could be an operator or be evaluated. `ticks`: inside backticks, which take one layer of backslashes
-    away. `delimiter`: the value could make this line the end of the here-document of that name.
+    inside [[ ]], where it could be an operator or be evaluated. `ticks`: inside backticks, which take one
+    layer of backslashes away. `delimiter`: the value could make this line the end of the here-document of
+    that name.
     """
 
     mode: Mode

@@ -18,6 +18,8 @@ from treadle.rules.quote import Mode, Spot
 
 _UNITS = re.compile(r"[A-Za-z0-9_]+|.", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z0-9_]+")
+# Bash expands the word after >& a second time when it is no number, whatever its quotes.
+_DUPLICATES = "after >& (write > file 2>&1)"
 
 
 class Located(Struct, frozen=True):
@@ -163,13 +165,13 @@ class _Lexer:
 
     def _arith(self, at: int, frame: Frame) -> int:
         unit = self.units[at]
-        if unit in ("(", "["):
-            frame.depth += unit == ("[" if frame.end == "]" else "(")
-        elif unit == frame.end[0] and frame.depth:
+        if unit == "(":
+            frame.depth += 1
+        elif unit == ")" and frame.depth:
             frame.depth -= 1
-        elif unit == frame.end[0]:
+        elif unit == ")":
             self.stack.pop()
-            return at + len(frame.end)
+            return at + 2
         elif unit == '"':
             self._push(Kind.DOUBLE, '"')
         else:
@@ -207,12 +209,21 @@ class _Lexer:
         self._put(at, self._spot(at, frame))
         frame.add(None)
 
+    def _after(self, at: int) -> Unit:
+        """What follows `at`, whether or not the line ends there with a backslash."""
+        at += 1
+        while self._peek(at) == "\\" and self._peek(at + 1) == "\n":
+            at += 2
+        return self._peek(at)
+
     def _spot(self, at: int, frame: Frame) -> Spot:
         named, ticks, start = self.named == at, self.ticks > 0, not frame.host.started
         if frame.number:
             return Spot(Mode.NUMBER, "in arithmetic", quoted=frame.kind is not Kind.ARITH, after_name=named)
         if frame.plain:
             return Spot(Mode.PLAIN, "in ${...}", quoted=True, after_name=named)
+        if frame.host.duplicates:
+            return Spot(Mode.PLAIN, _DUPLICATES, quoted=frame.dq, live=False, start=start, after_name=named)
         if frame.kind is Kind.HERE:
             delimiter, risky = self.here
             delimiter = delimiter if at in risky else ""
@@ -228,7 +239,7 @@ class _Lexer:
             command=start and (frame.command or frame.pattern()),
             brace=frame.braces > 0,
             after_name=named,
-            redirect=start and self._peek(at + 1) in ("<", ">"),
+            redirect=start and self._after(at) in ("<", ">"),
             test=frame.tests,
             ticks=ticks,
         )
@@ -242,6 +253,8 @@ class _Lexer:
             self._refuse(at + 1, "directly after a backslash")
         if following != "\n":
             frame.add(None)
+        elif self.named == at:
+            self.named = at + 2
         return at + 2
 
     def _single(self, at: int, frame: Frame, ansi: bool = False) -> int:
@@ -266,6 +279,8 @@ class _Lexer:
             return Spot(Mode.PLAIN, "in ${...}", quoted=True, live=False)
         mode, where = (Mode.ANSI, "in $'...'") if ansi else (Mode.SINGLE, "in '...'")
         start = not frame.host.started
+        if frame.host.duplicates:
+            return Spot(Mode.PLAIN, _DUPLICATES, quoted=True, live=False, start=start)
         return Spot(mode, where, quoted=True, live=False, start=start, ticks=self.ticks > 0)
 
     def _backtick(self, at: int, frame: Frame) -> int:
@@ -299,6 +314,7 @@ class _Lexer:
         if isinstance(following, int):
             self._refuse(at + 1, "directly after a $")
             return at + 2
+        self._two_ways(following, self._peek(at + 2))
         match following:
             case "(" if self._peek(at + 2) == "(" and self._arithmetic(at + 3):
                 self._push(Kind.ARITH, "))")
@@ -307,13 +323,20 @@ class _Lexer:
                 self._push(Kind.BARE, ")")
             case "{":
                 self._push(Kind.PARAM, "}")
-            case "[":
-                self._push(Kind.ARITH, "]")
             case "#" | "?" | "!" | "$" | "*" | "@" | "-":
                 pass
             case _:
                 return self._dollar_name(at + 1)
         return at + 2
+
+    def _two_ways(self, following: Unit, after: Unit) -> None:
+        """Doubt what bash and other shells, or two parts of bash, read differently behind a dollar."""
+        if following == "[":
+            self._doubt("$[ is read in two ways: write $((...)) for arithmetic, or \\$[,")
+        elif following == "$" and after in ("(", "{", "["):
+            self._doubt(f"$${after} is read in two ways: put a blank or quotes between them")
+        elif following == "\\" and after == "\n":
+            self._doubt("a $ stands before the end of a line")
 
     def _dollar_name(self, at: int) -> int:
         """`$name` or `$1`, `at` behind the dollar."""
@@ -401,6 +424,11 @@ class _Lexer:
             self._push(Kind.BARE, ")")
             return at + 2
         frame.end_word()
+        if following == "&":
+            frame.duplicates = True
+            return at + 2
+        if self.units[at] == "<" and following == "\\":
+            self._doubt("a < stands before a backslash")
         if self.units[at] != "<" or following != "<":
             return at + 1
         if self._peek(at + 2) == "<":
