@@ -37,10 +37,14 @@ class Printer:
     def talk(self, text: str = "") -> None:
         """A line for the person who watches; not with --quiet."""
         if not self.quiet:
-            sys.stderr.write(text + "\n")
+            self.problem(text)
 
     def problem(self, text: str) -> None:
-        """A line that is said whatever the options."""
+        """A line that is said whatever the options; data before it goes out first (both may be one pipe)."""
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            pass  # whoever read the data went away; `main` sees it again
         sys.stderr.write(text + "\n")
 
     def style(self, text: str, *names: str, err: bool = False) -> str:
