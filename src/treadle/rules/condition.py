@@ -14,10 +14,9 @@ from treadle.rules.condition_terms import (
     Term,
     Type,
     among,
-    both,
+    chained,
     compared,
     constant,
-    either,
     negated,
     truth,
 )
@@ -26,7 +25,7 @@ from treadle.rules.pattern import Pattern
 from treadle.rules.pattern_text import PathText
 from treadle.rules.schema import Value
 
-_DEEPEST = 50  # parentheses and `!` inside one another
+_DEEPEST = 50  # brackets and `!` inside one another
 
 
 class Scope(Struct, frozen=True):
@@ -102,18 +101,16 @@ class _Parser:
         return ConditionError("bad-condition", message, other.get(token.text, hint))
 
     def _either(self) -> Term:
-        term = self._both()
+        terms = [self._both()]
         while self._take("||"):
-            one, other = truth(term), truth(self._both())
-            term = Term(f"{one.text} || {other.text}", Type.TRUTH, either(one.eval, other.eval))
-        return term
+            terms.append(self._both())
+        return chained("||", terms)
 
     def _both(self) -> Term:
-        term = self._not()
+        terms = [self._not()]
         while self._take("&&"):
-            one, other = truth(term), truth(self._not())
-            term = Term(f"{one.text} && {other.text}", Type.TRUTH, both(one.eval, other.eval))
-        return term
+            terms.append(self._not())
+        return chained("&&", terms)
 
     def _not(self) -> Term:
         if not self._take("!"):
@@ -138,7 +135,8 @@ class _Parser:
             self._want(")")
             return Term(f"({term.text})", term.type, term.eval, term.items)
         if self._take("["):
-            return self._list()
+            with _Deeper(self):
+                return self._list()
         if token.kind in (Kind.NUMBER, Kind.STRING):
             self._at += 1
             return constant(token.text, token.value)
@@ -214,7 +212,7 @@ class _Deeper:
     def __enter__(self) -> None:
         self._parser._depth += 1
         if self._parser._depth > _DEEPEST:
-            raise ConditionError("bad-condition", f"more than {_DEEPEST} parentheses inside one another")
+            raise ConditionError("bad-condition", f"more than {_DEEPEST} brackets inside one another")
 
     def __exit__(self, *_: object) -> None:
         self._parser._depth -= 1

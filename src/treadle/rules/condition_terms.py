@@ -6,7 +6,7 @@ while the rule is read, whatever the values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -58,12 +58,14 @@ def type_of(value: Value) -> Type:
 
 
 def constant(text: str, value: Value) -> Term:
+    """A value that is the same for every task."""
     kind = type_of(value)
     items = frozenset(map(type_of, value)) if kind is Type.LIST else frozenset()
     return Term(text, kind, lambda setting: value, items)
 
 
 def truth(term: Term) -> Term:
+    """The term, if it is true or false; else an error."""
     if term.type is Type.TRUTH:
         return term
     hint = "compare it with something: == != < > in" if term.type is not Type.LIST else "use it behind 'in'"
@@ -71,6 +73,7 @@ def truth(term: Term) -> Term:
 
 
 def compared(left: Term, sign: str, right: Term) -> Term:
+    """A comparison of two terms of one type."""
     _alike(left, right)
     text, one, other = f"{left.text} {sign} {right.text}", left.eval, right.eval
     match sign:
@@ -93,6 +96,7 @@ def compared(left: Term, sign: str, right: Term) -> Term:
 
 
 def among(left: Term, right: Term) -> Term:
+    """Whether a value is one of a list."""
     if right.type is not Type.LIST:
         hint = f"write {left.text} in [{right.text}], or == to compare"
         raise ConditionError("type-mismatch", f"{right.text} is {right.type}, not a list", hint)
@@ -122,13 +126,17 @@ def _mismatch(left: Term, right: str, kind: Type) -> ConditionError:
     return ConditionError("type-mismatch", message, hint)
 
 
-def either(one: Eval, other: Eval) -> Eval:
-    return lambda setting: one(setting) or other(setting)
-
-
-def both(one: Eval, other: Eval) -> Eval:
-    return lambda setting: one(setting) and other(setting)
+def chained(sign: str, terms: Sequence[Term]) -> Term:
+    """Terms with `&&` or `||` between them; evaluated only as far as the answer hangs on it."""
+    if len(terms) == 1:
+        return terms[0]
+    evals = [truth(term).eval for term in terms]
+    text = f" {sign} ".join(term.text for term in terms)
+    if sign == "&&":
+        return Term(text, Type.TRUTH, lambda setting: all(one(setting) for one in evals))
+    return Term(text, Type.TRUTH, lambda setting: any(one(setting) for one in evals))
 
 
 def negated(one: Eval) -> Eval:
+    """The opposite."""
     return lambda setting: not one(setting)

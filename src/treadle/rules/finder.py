@@ -45,17 +45,17 @@ class Finder:
 
     def find(self, pattern: Pattern, known: Values = NOTHING) -> Found:
         """The paths that match, with `known` values held fast; files that a plan hides are remembered."""
-        planned = self._planned.match(pattern, known)
+        planned = self._planned.match(pattern, known) if self._planned else []
         if planned:
             if self._tell_ghosts:
                 self._remember(pattern, known, planned)
             return Found(planned, "plan")
         if pattern.glob:
             self._looked_into.setdefault(pattern.stem(known), pattern)
-        there = [match for match in self.listing.match(pattern, known) if self._fit(match[0], pattern)]
+        there = self.listing.match(pattern, known)
         if there:
-            return Found(there, "disk")
-        skipped = self._skipped.match(pattern, known)
+            return Found([match for match in there if self._fit(match[0], pattern)], "disk")
+        skipped = self._skipped.match(pattern, known) if self._skipped else []
         return Found(skipped, "skipped" if skipped else "")
 
     def find_in(self, folder: Pattern, pattern: Pattern, known: Values = NOTHING) -> Found:

@@ -94,12 +94,19 @@ class PathListing(Tree):
         found = self._folders.get(folder)
         if found is None:
             held = self._held.get(folder, {})
-            inner = [name for name, is_folder in held.items() if is_folder]
-            names = held if self._with_folders else [n for n in held if join(folder, n) in self._paths]
-            found = self._folders[folder] = Entries(filter(seen, names), filter(seen, inner), inner)
+            names = [name for name in held if seen(name)]
+            inner = [name for name in names if held[name]]
+            if not self._with_folders:
+                names = [name for name in names if join(folder, name) in self._paths]
+            found = self._folders[folder] = Entries(names, inner, inner)
         return found
 
+    def __bool__(self) -> bool:
+        return bool(self._paths or self._fresh)
+
     def _settle(self) -> None:
+        if not self._fresh:
+            return
         fresh, self._fresh = self._fresh, []
         for path in fresh:
             if path not in self._paths:

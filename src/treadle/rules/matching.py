@@ -53,24 +53,42 @@ def _beginning(names: list[str], text: str) -> list[str]:
 
 def matching(parts: Parts, names: Names, known: Values) -> Iterator[tuple[str, Values]]:
     """The names that are `parts`, sorted, with the values: a name once for each way (two at most)."""
-    head, tail = _ends(parts, known)
-    middle = parts[len(head) : len(parts) - len(tail)]
-    before, after = _text(head, known), _text(tail, known)
-    if len(middle) == 1 and isinstance(middle[0], Wild):
-        yield from _one_wildcard(middle[0], names.between(before, after), before, after, known)
-        return
+    before, middle, after = divided(parts, known)
+    candidates = names.between(before, after)
+    if len(middle) == 1:
+        only, shortest = middle[0], len(before) + len(after)
+        if isinstance(only, Wild):
+            yield from _one_wildcard(only, candidates, before, after, known)
+            return
+        if isinstance(only, Star):
+            yield from (
+                (name, known) for name in candidates if len(name) >= shortest and (before or name[0] != ".")
+            )
+            return
     inside = max((_fixed(part, known) or "" for part in middle), key=len, default="")
-    for name in names.between(before, after):
+    for name in candidates:
         if inside in name:
             for values in ways(parts, name, known):
                 yield name, values
 
 
+def divided(parts: Parts, known: Values) -> tuple[str, Parts, str]:
+    """The known text at the beginning, the parts from the first to the last open one, the known text behind.
+
+    Nothing in the middle: all of it is known, and stands in the first text.
+    """
+    start, end, before, after = 0, len(parts), "", ""
+    while start < end and (fixed := _fixed(parts[start], known)) is not None:
+        before, start = before + fixed, start + 1
+    while end > start and (fixed := _fixed(parts[end - 1], known)) is not None:
+        after, end = fixed + after, end - 1
+    return before, parts[start:end], after
+
+
 def literal(parts: Parts, known: Values) -> str | None:
     """The text of `parts` when nothing in them is open, else None."""
-    if all(_fixed(part, known) is not None for part in parts):
-        return _text(parts, known)
-    return None
+    before, middle, _ = divided(parts, known)
+    return None if middle else before
 
 
 def _one_wildcard(
@@ -85,24 +103,10 @@ def _one_wildcard(
             yield name, {**known, wild.name: value}
 
 
-def _ends(parts: Parts, known: Values) -> tuple[Parts, Parts]:
-    """The parts at both ends that are known text."""
-    start, end = 0, len(parts)
-    while start < end and _fixed(parts[start], known) is not None:
-        start += 1
-    while end > start and _fixed(parts[end - 1], known) is not None:
-        end -= 1
-    return parts[:start], parts[end:]
-
-
 def _fixed(part: Part, known: Values) -> str | None:
     if isinstance(part, Text):
         return part.text
     return known.get(part.name) if isinstance(part, Wild) else None
-
-
-def _text(parts: Parts, known: Values) -> str:
-    return "".join(_fixed(part, known) or "" for part in parts)
 
 
 def _follow(

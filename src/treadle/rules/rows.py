@@ -140,7 +140,8 @@ class _Reader:
                     return None
                 paths.setdefault(values, []).append(path)
         if not paths:
-            self._no_match(entry)
+            if "disk" not in origins:  # else what is there has a name that was refused
+                self._no_match(entry)
             return None
         self.origins += [f"{pattern.text} ({origin})" for origin in origins if origin]
         if not self._sound(entry, paths):

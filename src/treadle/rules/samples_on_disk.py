@@ -50,7 +50,7 @@ def hunts(workflow: Workflow, paths: PathText, findings: Findings) -> list[Hunt]
         missing = [name for name in _WANTED[kind] if name not in pattern.names]
         if missing:
             names = ", ".join(f"{{{name}}}" for name in missing)
-            findings.error("bad-pattern", f"{key} '{text}' does not hold {names}", place)
+            findings.error("bad-value", f"{key} '{text}' does not hold {names}", place)
             continue
         more = tuple(name for name in pattern.names if name not in _COLUMNS[kind])
         found.append(Hunt(kind, key, pattern, (*_COLUMNS[kind], *more)))

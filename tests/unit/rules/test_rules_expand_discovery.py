@@ -1,0 +1,229 @@
+"""Discovery: wildcards that no table gives take their values from planned outputs, else from the disk."""
+
+from __future__ import annotations
+
+import pytest
+from rules_world import SAMPLES, error, errors, expanded, notes, tasks
+
+COUNT = """
+[[rules]]
+name = "count"
+input = ["texts/{text}.txt"]
+output = ["out/{text}.count"]
+shell = "wc {input} > {output}"
+"""
+TOP = """
+[[rules]]
+name = "top"
+input = ["out/{t}.count"]
+output = ["out/{t}.top"]
+shell = "head {input} > {output}"
+"""
+ALL = """
+[[rules]]
+name = "all"
+input = ["out/*.top"]
+output = ["all.md"]
+shell = "cat {input} > {output}"
+"""
+DISK = ["texts/b.txt", "texts/a.txt", "texts/.hidden.txt", "texts/c.txt.failed", "texts/deep/d.txt"]
+
+
+def test_a_wildcard_without_a_table_takes_its_values_from_the_disk_sorted() -> None:
+    found = expanded(COUNT, DISK)
+    assert [draft.inputs for draft in found.drafts] == [("texts/a.txt",), ("texts/b.txt",)]
+    assert found.sources[0].origins == ("texts/{text}.txt (disk)",)
+
+
+def test_values_come_from_planned_outputs_in_whatever_order_the_rules_stand() -> None:
+    found = tasks(ALL + TOP + COUNT, DISK)
+    assert list(found) == ["all", "top/t=a", "top/t=b", "count/text=a", "count/text=b"]
+    assert found["all"].inputs == ("out/a.top", "out/b.top")
+
+
+def test_planned_outputs_alone_count_and_what_they_hide_is_listed() -> None:
+    found = expanded(COUNT + TOP, [*DISK, "out/a.count", "out/old.count", "out/older.count"])
+    assert [draft.inputs for draft in found.drafts if draft.rule == "top"] == [("out/a.count",), ("out/b.count",)]
+    (note,) = found.notes
+    assert note.code == "left-on-disk"
+    assert "2 files" in note.message
+    assert "out/old.count, out/older.count" in note.message
+
+
+def test_a_glob_hides_what_is_left_of_removed_samples_too() -> None:
+    found = expanded(COUNT + TOP + ALL, [*DISK, "out/gone.top"])
+    assert found.drafts[-1].inputs == ("out/a.top", "out/b.top")
+    assert [note.code for note in found.notes] == ["left-on-disk"]
+
+
+def test_what_matches_nothing_is_an_error_with_a_hint() -> None:
+    found = error(SAMPLES + COUNT.replace("{text}", "{sampel}"), DISK[3:4])
+    assert found.code == "no-match"
+    assert "texts/{sampel}.txt" in found.message
+    assert "sample" in found.hint
+    assert found.place.key == "input[0]"
+
+
+def test_text_that_can_be_split_in_two_ways_asks_for_a_constraint() -> None:
+    rule = COUNT.replace("{text}", "{sample}.{lane}")
+    found = error(rule, ["texts/S1.v2.L1.txt", "texts/S2.L1.txt"])
+    assert found.code == "ambiguous-match"
+    assert "sample=S1, lane=v2.L1; sample=S1.v2, lane=L1" in found.message
+    assert "wildcard_constraints" in found.hint
+    mended = '[wildcard_constraints]\nlane = "L[0-9]+"\n' + rule
+    assert list(tasks(mended, ["texts/S1.v2.L1.txt"])) == ["count/sample=S1.v2,lane=L1"]
+
+
+def test_text_with_one_way_to_split_it_needs_no_constraint() -> None:
+    assert list(tasks(COUNT.replace("{text}", "{s}_{r}"), ["texts/S1_R1.txt"])) == ["count/s=S1,r=R1"]
+
+
+def test_discovery_binds_only_what_the_tables_leave_open() -> None:
+    rule = COUNT.replace("{text}", "{sample}_{lane}")
+    found = tasks(SAMPLES + rule, ["texts/S1_L1.txt", "texts/S1_L2.txt", "texts/S3_L1.txt", "texts/X_L1.txt"])
+    assert list(found) == ["count/sample=S1,lane=L1", "count/sample=S1,lane=L2", "count/sample=S3,lane=L1"]
+
+
+def test_values_of_a_table_without_a_file_are_named() -> None:
+    rule = COUNT.replace("{text}", "{sample}_{lane}")
+    found = expanded(SAMPLES + rule, ["texts/S1_L1.txt", "texts/S3_L1.txt"])
+    assert [note.code for note in found.notes] == ["values-dropped"]
+    assert "sample=S2" in found.notes[0].message
+
+
+def test_a_file_that_two_samples_of_a_table_could_claim_is_ambiguous() -> None:
+    groups = '[[sample_groups]]\nname = "g"\nsamples = ["S1", "S1_a"]\n'
+    assert error(groups + COUNT.replace("{text}", "{sample}_{lane}"), ["texts/S1_a_L1.txt"]).code == "ambiguous-match"
+
+
+def test_inputs_that_share_an_open_wildcard_are_joined_on_it() -> None:
+    rule = COUNT.replace('"texts/{text}.txt"', '"r1/{text}.fq", "r2/{text}.fq"')
+    found = expanded(rule, ["r1/a.fq", "r1/b.fq", "r2/b.fq", "r2/c.fq"])
+    assert [draft.inputs for draft in found.drafts] == [("r1/b.fq", "r2/b.fq")]
+    assert [note.code for note in found.notes] == ["values-dropped", "values-dropped"]
+
+
+def test_inputs_that_fit_together_in_nothing_are_an_error() -> None:
+    rule = COUNT.replace('"texts/{text}.txt"', '"r1/{text}.fq", "r2/{text}.fq"')
+    assert error(rule, ["r1/a.fq", "r2/c.fq"]).code == "join-empty"
+
+
+def test_the_same_wildcard_twice_must_match_the_same_text() -> None:
+    found = tasks(COUNT.replace("texts/{text}", "texts/{text}/{text}"), ["texts/a/a.txt", "texts/a/b.txt"])
+    assert list(found) == ["count/text=a"]
+
+
+def test_folders_may_hold_wildcards() -> None:
+    found = tasks(COUNT.replace("texts/{text}", "{text}/x"), ["a/x.txt", "b/x.txt", "c/y.txt"])
+    assert list(found) == ["count/text=a", "count/text=b"]
+
+
+def test_an_open_wildcard_that_is_not_in_the_output_gathers() -> None:
+    found = tasks(COUNT.replace("out/{text}.count", "all.count"), DISK)
+    assert found["count"].inputs == ("texts/a.txt", "texts/b.txt")
+    assert found["count"].gathered == frozenset(found["count"].inputs)
+
+
+def test_a_rule_that_could_feed_its_own_input_is_an_error_with_the_chain() -> None:
+    found = error(COUNT.replace("out/{text}.count", "texts/{text}.sorted.txt"), DISK)
+    assert found.code == "discovery-circle"
+    assert "count -> count" in found.message
+    assert "texts/{text}.txt" in found.message
+
+
+def test_a_glob_that_takes_in_its_own_output_is_an_error() -> None:
+    assert error(ALL.replace("all.md", "out/all.top"), ["out/a.top"]).code == "discovery-circle"
+
+
+def test_a_constraint_ends_a_circle() -> None:
+    rule = COUNT.replace("out/{text}.count", "texts/{text}.sorted.txt")
+    assert list(tasks('[wildcard_constraints]\ntext = "[a-z]+"\n' + rule, DISK)) == ["count/text=a", "count/text=b"]
+
+
+def test_a_circle_of_discovery_is_an_error_with_the_chain_of_rules() -> None:
+    back = COUNT.replace("count", "back").replace("texts/{text}.txt", "out/{text}.top")
+    back = back.replace("out/{text}.back", "texts/{text}.txt")
+    found = error(COUNT + TOP + back, DISK)
+    assert found.code == "discovery-circle"
+    assert "count -> top -> back -> count" in found.message
+
+
+def test_two_circles_are_two_errors() -> None:
+    other = COUNT.replace("count", "other").replace("texts/", "o/").replace("out/{text}.other", "o/{text}.y.txt")
+    own = COUNT.replace("out/{text}.count", "texts/{text}.x.txt")
+    assert [one.code for one in errors(own + other, DISK)] == ["discovery-circle"] * 2
+
+
+def test_a_rule_with_values_from_a_table_makes_no_circle() -> None:
+    rule = COUNT.replace("{text}", "{sample}").replace("out/{sample}.count", "texts/{sample}.sorted.txt")
+    assert len(tasks(SAMPLES + rule)) == 3
+
+
+def test_names_that_no_plan_can_hold_are_refused_by_name() -> None:
+    found = error(COUNT, ["texts/a\nb.txt", "texts/b.txt"])
+    assert found.code == "bad-file-name"
+    assert "'texts/a\\nb.txt'" in found.message
+    assert error(COUNT, ["texts/a\udcff.txt"]).code == "bad-file-name"
+
+
+def test_a_value_that_would_lead_astray_is_refused() -> None:
+    assert error(COUNT.replace("texts/{text}.txt", "x{text}"), ["x.."]).code == "bad-value"
+
+
+def test_samples_are_found_by_a_pattern() -> None:
+    head = '[workflow]\nname = "w"\nsample_pattern = "raw/{sample}.fq"\n'
+    rule = '[[rules]]\nname = "r"\ninput = ["raw/{sample}.fq"]\noutput = ["{sample}.bam"]\nshell = "x {group} {config.samples_list}"\n'
+    found = expanded(rule, ["raw/S2.fq", "raw/S1.fq"], head=head)
+    assert [draft.outputs[0] for draft in found.drafts] == ["S1.bam", "S2.bam"]
+    assert found.drafts[0].command.text == "x auto-discovered S1,S2"
+    assert found.config["samples_list"] == "S1,S2"
+    assert found.config["samples_auto-discovered"] == "S1,S2"
+
+
+def test_samples_on_disk_join_those_of_the_groups() -> None:
+    head = '[workflow]\nname = "w"\nsample_pattern = "raw/{sample}.fq"\n'
+    found = tasks(SAMPLES + COUNT.replace("{text}", "{sample}"), ["raw/S2.fq", "raw/S9.fq"], head=head)
+    assert list(found) == [f"count/sample={name}" for name in ("S1", "S2", "S3", "S9")]
+
+
+def test_a_sample_pattern_without_a_match_is_an_error() -> None:
+    head = '[workflow]\nname = "w"\nsample_pattern = "raw/{sample}.fq"\n'
+    assert error(COUNT.replace("{text}", "{sample}"), head=head).code == "no-match"
+
+
+def test_a_sample_pattern_must_hold_the_sample() -> None:
+    head = '[workflow]\nname = "w"\nsample_pattern = "{config.where}/{s}.fq"\n[config]\nwhere = "raw"\n'
+    assert error(COUNT, DISK, head=head).code == "bad-value"
+
+
+def test_a_sample_pattern_that_would_find_outputs_of_its_samples_is_a_circle() -> None:
+    head = '[workflow]\nname = "w"\nsample_pattern = "raw/{sample}.fq"\n'
+    rule = '[[rules]]\nname = "trim"\ninput = ["raw/{sample}.fq"]\noutput = ["raw/{sample}.trimmed.fq"]\nshell = "x"\n'
+    found = error(rule, ["raw/S1.fq"], head=head)
+    assert found.code == "discovery-circle"
+    assert "sample_pattern -> trim -> sample_pattern" in found.message
+
+
+def test_a_sample_pattern_finds_what_other_rules_are_going_to_make() -> None:
+    head = '[workflow]\nname = "w"\nsample_pattern = "raw/{sample}.fq"\n'
+    fetch = '[[values]]\nname = "acc"\nvalues = ["E1", "E2"]\n[[rules]]\nname = "fetch"\noutput = ["raw/{acc}.fq"]\nshell = "x"\n'
+    align = '[[rules]]\nname = "align"\ninput = ["raw/{sample}.fq"]\noutput = ["{sample}.bam"]\nshell = "x"\n'
+    found = tasks(align + fetch, ["raw/old.fq"], head=head)
+    assert list(found) == ["align/sample=E1", "align/sample=E2", "fetch/acc=E1", "fetch/acc=E2"]
+    assert notes(align + fetch, ["raw/old.fq"], head=head) == ["left-on-disk"]
+
+
+def test_pairs_are_found_by_a_pattern_and_give_samples() -> None:
+    head = '[workflow]\nname = "w"\npairs_pattern = "p/{pair_id}_{experiment}_{control}.txt"\n'
+    call = '[[rules]]\nname = "call"\ninput = ["{experiment}.bam", "{normal}.bam"]\noutput = ["{pair_id}.vcf"]\nshell = "x"\n'
+    align = '[[rules]]\nname = "align"\noutput = ["{sample}.bam"]\nshell = "x"\n'
+    found = tasks(call + align, ["p/P1_T1_N1.txt"], head=head)
+    assert list(found) == ["call/pair_id=P1", "align/sample=T1", "align/sample=N1"]
+    assert found["call/pair_id=P1"].inputs == ("T1.bam", "N1.bam")
+
+
+@pytest.mark.parametrize("constraint", ["", '[wildcard_constraints]\nrest = ".+"\n'])
+def test_a_wildcard_crosses_folders_only_by_its_constraint(constraint: str) -> None:
+    rule = COUNT.replace("texts/{text}.txt", "texts/{rest}.txt").replace("{text}", "{rest}")
+    found = [draft.inputs[0] for draft in expanded(constraint + rule, DISK).drafts]
+    assert ("texts/deep/d.txt" in found) is bool(constraint)
