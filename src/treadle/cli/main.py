@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from typing import NoReturn
 
 from treadle import __version__
+from treadle.cli import streams
 
 # Name -> (module, what it does in one line). Each module has `configure(parser)` and `execute(args)`.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -32,12 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code (DESIGN: 0, 1, 2, 3, 130, 143)."""
     args = list(sys.argv[1:] if argv is None else argv)
-    if args in (["--version"], ["-V"]):
-        print(f"treadle {__version__}")
-        return 0
-    if sys.platform == "win32":
-        print("Treadle runs on Linux and macOS; on Windows use WSL (wsl --install).", file=sys.stderr)
-        return 2
+    streams.open_closed()
     as_json = "--json" in args
     try:
         code = dispatch(args)
@@ -45,15 +40,25 @@ def main(argv: list[str] | None = None) -> int:
         return code
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        _drop_stdout()
+    except BrokenPipeError:  # a reader that went away (`treadle plan | head`) is no error
+        streams.drop(1)
         return 141
     except Exception as error:
+        if isinstance(error, OSError) and (words := streams.stdout_refuses()):
+            streams.drop(1)
+            print(f"error: cannot write to stdout: {words}", file=sys.stderr)
+            return 3
         return failed(error, as_json)
 
 
 def dispatch(args: list[str]) -> int:
     """Parse the arguments with the parser of one subcommand alone, and execute it."""
+    if args in (["--version"], ["-V"]):
+        print(f"treadle {__version__}")
+        return 0
+    if sys.platform == "win32":
+        print("Treadle runs on Linux and macOS; on Windows use WSL (wsl --install).", file=sys.stderr)
+        return 2
     name = args[0] if args else ""
     if name not in COMMANDS:
         return _no_command(args)
@@ -109,11 +114,6 @@ def _no_command(args: list[str]) -> int:
         print(f"  {name:<{width}}{what}", file=out)
     print("\n  treadle COMMAND --help tells more; treadle --version", file=out)
     return 2 if unknown or not args else 0
-
-
-def _drop_stdout() -> None:
-    """A reader that went away (`treadle plan | head`) is no error; keep the exit of Python quiet."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

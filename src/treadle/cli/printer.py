@@ -6,6 +6,8 @@ import os
 import sys
 from typing import Any, TextIO
 
+from treadle.cli import streams
+
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 
 
@@ -40,12 +42,18 @@ class Printer:
             self.problem(text)
 
     def problem(self, text: str) -> None:
-        """A line that is said whatever the options; data before it goes out first (both may be one pipe)."""
+        """A line that is said whatever the options; data before it goes out first (both may be one pipe).
+
+        That nobody can read it any longer (a pipe, a terminal or a full disk) must not end a run.
+        """
         try:
             sys.stdout.flush()
-        except BrokenPipeError:
+        except OSError:
             pass  # whoever read the data went away; `main` sees it again
-        sys.stderr.write(text + "\n")
+        try:
+            sys.stderr.write(text + "\n")
+        except OSError:
+            streams.drop(2)
 
     def style(self, text: str, *names: str, err: bool = False) -> str:
         """The text in colour, where the stream takes colour."""
