@@ -52,8 +52,10 @@ class PlainWatcher:
         self.folder = folder
 
     def feed(self, events: Sequence[Event]) -> None:
-        self.tally.feed(events)
-        lines = [line for event in events for line in self.lines_of(event)]
+        lines: list[str] = []
+        for event in events:  # one by one, so that each line has the count of its own moment
+            self.tally.feed((event,))
+            lines += self.lines_of(event)
         if lines:
             self.write(lines)
 

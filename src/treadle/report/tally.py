@@ -13,8 +13,8 @@ from treadle.records.event import (
     End,
     Event,
     Noticed,
-    OutputEvicted,
     Outcome,
+    OutputEvicted,
     PlanEntered,
     RunEnded,
     RunStarted,
@@ -105,6 +105,8 @@ class Tally:
                     pass
 
     def _settle(self, event: TaskSettled) -> None:
+        if event.state is End.UP_TO_DATE:
+            return  # looked at anew and found unchanged: `PlanEntered` has counted it
         self.trying.pop(event.n, None)
         self.settled += 1
         self.ends[event.state] += 1
