@@ -26,8 +26,8 @@ class Frame:
     """One open construct. For a command (BARE): also the word and the command that are being read."""
 
     __slots__ = (
-        "begun", "braces", "cases", "command", "depth", "dq", "duplicates", "end", "heres", "host", "kind",
-        "number", "plain", "singles", "started", "tests", "word",
+        "begun", "braces", "cases", "command", "depth", "doubled", "dq", "duplicates", "end", "heres", "host",
+        "kind", "number", "plain", "singles", "started", "target", "tests", "word",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, end: str, outer: Frame | None) -> None:
@@ -39,6 +39,8 @@ class Frame:
         self.plain: bool = kind is Kind.PARAM or (held is not None and held.plain)
         self.number: bool = kind is Kind.ARITH or (held is not None and held.number)
         self.host: Frame = held.host if held is not None else self  # the command whose word this is part of
+        # What stands in the target of >& is expanded twice, and so is what a $(...) in it prints.
+        self.doubled: bool = outer is not None and (outer.host.duplicates or outer.host.doubled)
         self.depth = 0  # parentheses open in arithmetic
         self.singles = 0  # single quotes met in "${...}"
         self.heres: list[Here] = []  # announced, their bodies not yet met
@@ -52,7 +54,8 @@ class Frame:
         self.word: str | None = ""  # its letters so far; None once something in it is not a plain letter
         self.begun = False  # there is a word, if an empty one
         self.started = False  # something stands in it
-        self.duplicates = False  # it is the target of >& or <&
+        self.target = False  # it is the target of a redirection
+        self.duplicates = False  # of >& or <&
         self.braces = 0  # brace expansions open in it
 
     def quote(self) -> None:
@@ -77,6 +80,9 @@ class Frame:
     def end_word(self) -> None:
         """A word is over: follow `case`, and whether the next word begins a command."""
         if not self.begun:
+            return
+        if self.target:
+            self.new_word()
             return
         word, state = self.word, self.cases[-1] if self.cases else ""
         if state == "subject":

@@ -222,7 +222,7 @@ class _Lexer:
             return Spot(Mode.NUMBER, "in arithmetic", quoted=frame.kind is not Kind.ARITH, after_name=named)
         if frame.plain:
             return Spot(Mode.PLAIN, "in ${...}", quoted=True, after_name=named)
-        if frame.host.duplicates:
+        if frame.host.duplicates or frame.host.doubled:
             return Spot(Mode.PLAIN, _DUPLICATES, quoted=frame.dq, live=False, start=start, after_name=named)
         if frame.kind is Kind.HERE:
             delimiter, risky = self.here
@@ -236,7 +236,7 @@ class _Lexer:
             Mode.WORD,
             "outside of quotes",
             start=start,
-            command=start and (frame.command or frame.pattern()),
+            command=start and not frame.target and (frame.command or frame.pattern()),
             brace=frame.braces > 0,
             after_name=named,
             redirect=start and self._after(at) in ("<", ">"),
@@ -279,7 +279,7 @@ class _Lexer:
             return Spot(Mode.PLAIN, "in ${...}", quoted=True, live=False)
         mode, where = (Mode.ANSI, "in $'...'") if ansi else (Mode.SINGLE, "in '...'")
         start = not frame.host.started
-        if frame.host.duplicates:
+        if frame.host.duplicates or frame.host.doubled:
             return Spot(Mode.PLAIN, _DUPLICATES, quoted=True, live=False, start=start)
         return Spot(mode, where, quoted=True, live=False, start=start, ticks=self.ticks > 0)
 
@@ -296,7 +296,7 @@ class _Lexer:
             at += 1
         if at >= len(self.units):
             self._doubt("`...` is not closed")
-        nested = frame.dq or frame.plain or self.ticks
+        nested = frame.dq or frame.plain or frame.host.duplicates or frame.host.doubled or self.ticks
         frozen = self.frozen or ("in backticks inside of other quotes" if nested else "")
         trouble = _Lexer(inner, self.found, self.ticks + 1, frozen).run(Kind.BARE)
         self._doubt(trouble)
@@ -423,7 +423,10 @@ class _Lexer:
             frame.add(None)
             self._push(Kind.BARE, ")")
             return at + 2
+        if frame.word and frame.word.isdigit():
+            frame.new_word()  # a file descriptor is part of the operator
         frame.end_word()
+        frame.target = True
         if following == "&":
             frame.duplicates = True
             return at + 2
@@ -433,6 +436,7 @@ class _Lexer:
             return at + 1
         if self._peek(at + 2) == "<":
             return at + 3
+        frame.target = False
         here, at = heredoc.announced(self.units, at + 2)
         if here.hole:
             self._doubt("the delimiter of a here-document holds a placeholder")

@@ -139,6 +139,7 @@ def test_a_value_is_quoted_for_its_place(text: str, expected: str) -> None:
 def test_reserved_words_and_assignments_are_quoted_where_they_would_count() -> None:
     filling = Filling(wildcards={"sample": "if", "lane": "a=b"})
     assert shell("{sample} {sample}; {lane} {lane}", filling) == "'if' if; 'a=b' a=b"
+    assert shell("2>x {lane} >{lane} 2>&1 | {sample}", filling) == "2>x 'a=b' >a=b 2>&1 | 'if'"
 
 
 def test_a_comma_is_quoted_only_inside_of_braces() -> None:
@@ -246,6 +247,7 @@ def test_two_secrets_cannot_share_a_variable() -> None:
         ("x `echo \\`ls {lane}\\``", "cannot-quote", "other quotes"),
         ('x "`ls {lane}`"', "cannot-quote", "other quotes"),
         ("x >& {lane}", "cannot-quote", "2>&1"),
+        ("x >& \"$(dirname '{lane}')\"", "cannot-quote", "2>&1"),
         ("x <<EOF\n{lane}\nEOF", "cannot-quote", "${name}"),
         ("x <<'EOF'\n{lane}\nEOF", "cannot-quote", "export"),
         ("x {sample} 'y", "shell-syntax", "'...' is not closed"),
