@@ -21,6 +21,7 @@ from treadle.base.errors import DiskError, LockError
 from treadle.base.files import disk_error, remove
 from treadle.base.layout import StateFolder
 from treadle.records.clock import Clock, SystemClock
+from treadle.records.heart import Heart
 from treadle.records.owner import BEAT, Life, Owner, Pulse, Seen, life, read_owner, this_process
 
 PATIENCE = 90.0  # a counter that stood still for so many seconds of ours has nobody to move it
@@ -45,14 +46,18 @@ class LockNews(Struct, frozen=True):
 
 
 class Lock:
-    """A lock that we hold. Beat it, check it before each burst of writes, release it."""
+    """A lock that we hold. Check it before each burst of writes, release it.
 
-    __slots__ = ("_clock", "_pulse", "_released", "_state")
+    It beats by itself (by a thread), unless it was acquired with a clock that is not the system's.
+    """
+
+    __slots__ = ("_clock", "_heart", "_pulse", "_released", "_state")
 
     def __init__(self, state: StateFolder, pulse: Pulse, clock: Clock) -> None:
         self._state = state
         self._pulse = pulse
         self._clock = clock
+        self._heart = Heart(pulse) if isinstance(clock, SystemClock) else None
         self._released = False
 
     @property
@@ -61,7 +66,10 @@ class Lock:
         return self._pulse.owner
 
     def beat(self, now: float | None = None) -> None:
-        """Move the counter if 15 s have passed; `now` is of the clock's `monotonic`."""
+        """Move the counter if 15 s have passed; `now` is of the clock's `monotonic`.
+
+        Only needed where no thread does it, and harmless where one does.
+        """
         self._pulse.beat(self._clock.monotonic() if now is None else now)
 
     def check(self) -> None:
@@ -85,7 +93,8 @@ class Lock:
         except (OSError, DiskError):
             pass  # it is found stale and taken over
         finally:
-            self._pulse.close()
+            if self._heart is None or self._heart.stop():
+                self._pulse.close()
 
     def _silence(self) -> float:
         return self._pulse.silence(self._clock.monotonic())

@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import msgspec
@@ -15,6 +17,7 @@ from records_story import fresh
 from treadle.base.errors import DiskError, LockError
 from treadle.base.layout import StateFolder
 from treadle.base.proc import start_time
+from treadle.records.heart import Heart
 from treadle.records.lock import PATIENCE, Lock, LockNews, Step, acquire, unlock
 from treadle.records.owner import BEAT, Owner, Pulse, read_owner, this_process
 
@@ -214,6 +217,24 @@ def test_the_counter_moves_every_fifteen_seconds_in_place(state: StateFolder, cl
     assert counters[60] == 4
     assert (os.stat(state.lock).st_size, os.stat(state.lock).st_ino) == (size, inode)
     assert read_owner(state.lock).owner == lock.owner
+
+
+def test_the_counter_moves_while_its_holder_is_busy_with_something_else(state: StateFolder) -> None:
+    pulse = Pulse.create(state.lock, this_process(FakeClock(), locked=True), time.monotonic() - BEAT)
+    heart = Heart(pulse, period=0.001)
+    deadline = time.monotonic() + 20
+    while read_owner(state.lock).counter == 0 and time.monotonic() < deadline:
+        pass
+    assert heart.stop()
+    assert read_owner(state.lock).counter == 1
+
+
+def test_a_lock_keeps_a_thread_beating_until_it_is_released(state: StateFolder) -> None:
+    before = threading.active_count()
+    lock = acquire(state)
+    assert threading.active_count() == before + 1
+    lock.release()
+    assert threading.active_count() == before
 
 
 def test_a_lock_file_that_vanished_is_no_longer_ours(state: StateFolder) -> None:

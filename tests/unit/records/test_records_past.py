@@ -223,7 +223,7 @@ def test_a_torn_checkpoint_is_read_without_its_last_line(state: StateFolder) -> 
 
 
 @pytest.mark.parametrize("byte", [b"\0", b"\xff", b"\x01"])
-@pytest.mark.parametrize("at", [3, 200])
+@pytest.mark.parametrize("at", [3, 120])
 def test_a_damaged_line_of_the_checkpoint_is_told_by_its_number(
     state: StateFolder, byte: bytes, at: int
 ) -> None:

@@ -12,7 +12,7 @@ from records_story import DEAD, evidence, fresh, settled, started, story, submit
 from treadle.base.errors import DiskError, LockError
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.records.compact import Checkpoint
-from treadle.records.event import RunEnded
+from treadle.records.event import End, RunEnded
 from treadle.records.journal import Journal, is_ended, read_journal
 from treadle.records.line import read_checkpoint
 from treadle.records.lock import acquire
@@ -89,3 +89,19 @@ def test_a_run_without_lock_leaves_the_checkpoint_file_alone(state: StateFolder,
     writer.write([settled(1, "a"), END])
     writer.close()
     assert not os.path.exists(state.checkpoint)
+
+
+def test_a_run_that_ends_while_its_records_are_read_is_seen_as_ended(
+    state: StateFolder, folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = recorder(state, folder)
+    writer.write([submitted(1, "a")])
+    real, ends = os.open, [[settled(1, "a"), END]]
+
+    def opens(path: str, *rest: int) -> int:
+        if path == state.checkpoint and ends:
+            writer.write(ends.pop())
+        return real(path, *rest)
+
+    monkeypatch.setattr(os, "open", opens)
+    assert load_past(state).last("a").state is End.SUCCEEDED
