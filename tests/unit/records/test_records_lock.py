@@ -18,8 +18,9 @@ from treadle.base.errors import DiskError, LockError
 from treadle.base.layout import StateFolder
 from treadle.base.proc import start_time
 from treadle.records.heart import Heart
-from treadle.records.lock import PATIENCE, Lock, LockNews, Step, acquire, unlock
+from treadle.records.lock import Lock, LockNews, Step, acquire, unlock
 from treadle.records.owner import BEAT, Owner, Pulse, read_owner, this_process
+from treadle.records.taker import PATIENCE
 
 
 class FakeClock:
