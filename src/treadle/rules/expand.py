@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from treadle.base.errors import WorkflowError
 from treadle.base.place import Severity
+from treadle.plan.paths import normal
 from treadle.rules.blueprint import Blueprint, Ground, read_blueprint
 from treadle.rules.cohort import complete, known_samples, select, unselected
 from treadle.rules.config import engine_keys
@@ -187,4 +188,4 @@ def _all(ground: Ground) -> Values:
 
 
 def _under(folder: str, path: str) -> str:
-    return path if path.startswith("/") else f"{folder}/{path}"
+    return normal(path if path.startswith("/") else f"{folder}/{path}")

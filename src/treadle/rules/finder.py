@@ -101,8 +101,10 @@ class Finder:
                 message = f"file_exists asks for '{path}', which a rule of this workflow makes"
                 hint = "a condition can only ask for files that are there before the run"
                 self._findings.error("file-is-planned", message, place, hint)
+        told: set[Pattern] = set()
         for folder, pattern in self._looked_into.items():
-            if folder and any(map(self._planned.exists, _upwards(folder))):
+            if pattern not in told and any(map(self._planned.exists, _upwards(folder))):
+                told.add(pattern)
                 message = f"'{pattern.text}' looks into '{folder}', a folder that a rule makes as a whole"
                 hint = f"what it will hold is not known: name '{folder}', or {{ path, pattern }}"
                 self._findings.error("glob-in-output", message, pattern.place, hint)

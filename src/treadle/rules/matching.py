@@ -51,8 +51,8 @@ def _beginning(names: list[str], text: str) -> list[str]:
     return names[start : bisect_left(names, text + "\U0010ffff", start)]
 
 
-def matching(parts: Parts, names: Names, known: Values) -> Iterator[tuple[str, Values]]:
-    """The names that are `parts`, sorted, with the values: a name once for each way (two at most)."""
+def matching(parts: Parts, names: Names, known: Values, most: int = 2) -> Iterator[tuple[str, Values]]:
+    """The names that are `parts`, sorted, with the values: a name once for each way, `most` at most."""
     before, middle, after = divided(parts, known)
     candidates = names.between(before, after)
     if len(middle) == 1:
@@ -68,7 +68,7 @@ def matching(parts: Parts, names: Names, known: Values) -> Iterator[tuple[str, V
     inside = max((_fixed(part, known) or "" for part in middle), key=len, default="")
     for name in candidates:
         if inside in name:
-            for values in ways(parts, name, known):
+            for values in ways(parts, name, known, most):
                 yield name, values
 
 

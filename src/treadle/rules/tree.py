@@ -16,6 +16,7 @@ from treadle.rules.pattern import Parts, Pattern
 Match = tuple[str, tuple[str, ...]]
 
 _ASIDE = re.compile(r"\.failed(?:\.[0-9]+)?\Z")
+_MOST_WAYS = 10_000  # to split the name of a folder: what stands behind it may decide which is right
 NOTHING: Values = {}
 
 
@@ -64,7 +65,7 @@ class Tree:
             if text != STATE:
                 yield join(folder, text), known
             return
-        for name, values in matching(segment, self.entries(folder).folders, known):
+        for name, values in matching(segment, self.entries(folder).folders, known, _MOST_WAYS):
             yield join(folder, name), values
 
     def _at_end(self, segment: Parts, folder: str, known: Values) -> Iterator[tuple[str, Values]]:

@@ -12,6 +12,7 @@ input = ["texts/{text}.txt"]
 output = ["out/{text}.count"]
 shell = "wc {input} > {output}"
 """
+SAMPLE_PATTERN = '[workflow]\nname = "w"\nsample_pattern = "raw/{sample}.fq"\n'
 TOP = """
 [[rules]]
 name = "top"
@@ -29,6 +30,10 @@ shell = "cat {input} > {output}"
 DISK = ["texts/b.txt", "texts/a.txt", "texts/.hidden.txt", "texts/c.txt.failed", "texts/deep/d.txt"]
 
 
+def rule(name: str, inputs: str, output: str, shell: str = "x") -> str:
+    return f'[[rules]]\nname = "{name}"\ninput = [{inputs}]\noutput = ["{output}"]\nshell = "{shell}"\n'
+
+
 def test_a_wildcard_without_a_table_takes_its_values_from_the_disk_sorted() -> None:
     found = expanded(COUNT, DISK)
     assert [draft.inputs for draft in found.drafts] == [("texts/a.txt",), ("texts/b.txt",)]
@@ -43,7 +48,10 @@ def test_values_come_from_planned_outputs_in_whatever_order_the_rules_stand() ->
 
 def test_planned_outputs_alone_count_and_what_they_hide_is_listed() -> None:
     found = expanded(COUNT + TOP, [*DISK, "out/a.count", "out/old.count", "out/older.count"])
-    assert [draft.inputs for draft in found.drafts if draft.rule == "top"] == [("out/a.count",), ("out/b.count",)]
+    assert [draft.inputs for draft in found.drafts if draft.rule == "top"] == [
+        ("out/a.count",),
+        ("out/b.count",),
+    ]
     (note,) = found.notes
     assert note.code == "left-on-disk"
     assert "2 files" in note.message
@@ -65,12 +73,12 @@ def test_what_matches_nothing_is_an_error_with_a_hint() -> None:
 
 
 def test_text_that_can_be_split_in_two_ways_asks_for_a_constraint() -> None:
-    rule = COUNT.replace("{text}", "{sample}.{lane}")
-    found = error(rule, ["texts/S1.v2.L1.txt", "texts/S2.L1.txt"])
+    this = COUNT.replace("{text}", "{sample}.{lane}")
+    found = error(this, ["texts/S1.v2.L1.txt", "texts/S2.L1.txt"])
     assert found.code == "ambiguous-match"
     assert "sample=S1, lane=v2.L1; sample=S1.v2, lane=L1" in found.message
     assert "wildcard_constraints" in found.hint
-    mended = '[wildcard_constraints]\nlane = "L[0-9]+"\n' + rule
+    mended = '[wildcard_constraints]\nlane = "L[0-9]+"\n' + this
     assert list(tasks(mended, ["texts/S1.v2.L1.txt"])) == ["count/sample=S1.v2,lane=L1"]
 
 
@@ -79,33 +87,36 @@ def test_text_with_one_way_to_split_it_needs_no_constraint() -> None:
 
 
 def test_discovery_binds_only_what_the_tables_leave_open() -> None:
-    rule = COUNT.replace("{text}", "{sample}_{lane}")
-    found = tasks(SAMPLES + rule, ["texts/S1_L1.txt", "texts/S1_L2.txt", "texts/S3_L1.txt", "texts/X_L1.txt"])
+    this = COUNT.replace("{text}", "{sample}_{lane}")
+    found = tasks(SAMPLES + this, ["texts/S1_L1.txt", "texts/S1_L2.txt", "texts/S3_L1.txt", "texts/X_L1.txt"])
     assert list(found) == ["count/sample=S1,lane=L1", "count/sample=S1,lane=L2", "count/sample=S3,lane=L1"]
 
 
 def test_values_of_a_table_without_a_file_are_named() -> None:
-    rule = COUNT.replace("{text}", "{sample}_{lane}")
-    found = expanded(SAMPLES + rule, ["texts/S1_L1.txt", "texts/S3_L1.txt"])
+    this = COUNT.replace("{text}", "{sample}_{lane}")
+    found = expanded(SAMPLES + this, ["texts/S1_L1.txt", "texts/S3_L1.txt"])
     assert [note.code for note in found.notes] == ["values-dropped"]
     assert "sample=S2" in found.notes[0].message
 
 
 def test_a_file_that_two_samples_of_a_table_could_claim_is_ambiguous() -> None:
     groups = '[[sample_groups]]\nname = "g"\nsamples = ["S1", "S1_a"]\n'
-    assert error(groups + COUNT.replace("{text}", "{sample}_{lane}"), ["texts/S1_a_L1.txt"]).code == "ambiguous-match"
+    assert (
+        error(groups + COUNT.replace("{text}", "{sample}_{lane}"), ["texts/S1_a_L1.txt"]).code
+        == "ambiguous-match"
+    )
 
 
 def test_inputs_that_share_an_open_wildcard_are_joined_on_it() -> None:
-    rule = COUNT.replace('"texts/{text}.txt"', '"r1/{text}.fq", "r2/{text}.fq"')
-    found = expanded(rule, ["r1/a.fq", "r1/b.fq", "r2/b.fq", "r2/c.fq"])
+    this = COUNT.replace('"texts/{text}.txt"', '"r1/{text}.fq", "r2/{text}.fq"')
+    found = expanded(this, ["r1/a.fq", "r1/b.fq", "r2/b.fq", "r2/c.fq"])
     assert [draft.inputs for draft in found.drafts] == [("r1/b.fq", "r2/b.fq")]
     assert [note.code for note in found.notes] == ["values-dropped", "values-dropped"]
 
 
 def test_inputs_that_fit_together_in_nothing_are_an_error() -> None:
-    rule = COUNT.replace('"texts/{text}.txt"', '"r1/{text}.fq", "r2/{text}.fq"')
-    assert error(rule, ["r1/a.fq", "r2/c.fq"]).code == "join-empty"
+    this = COUNT.replace('"texts/{text}.txt"', '"r1/{text}.fq", "r2/{text}.fq"')
+    assert error(this, ["r1/a.fq", "r2/c.fq"]).code == "join-empty"
 
 
 def test_the_same_wildcard_twice_must_match_the_same_text() -> None:
@@ -136,8 +147,11 @@ def test_a_glob_that_takes_in_its_own_output_is_an_error() -> None:
 
 
 def test_a_constraint_ends_a_circle() -> None:
-    rule = COUNT.replace("out/{text}.count", "texts/{text}.sorted.txt")
-    assert list(tasks('[wildcard_constraints]\ntext = "[a-z]+"\n' + rule, DISK)) == ["count/text=a", "count/text=b"]
+    this = COUNT.replace("out/{text}.count", "texts/{text}.sorted.txt")
+    assert list(tasks('[wildcard_constraints]\ntext = "[a-z]+"\n' + this, DISK)) == [
+        "count/text=a",
+        "count/text=b",
+    ]
 
 
 def test_a_circle_of_discovery_is_an_error_with_the_chain_of_rules() -> None:
@@ -149,14 +163,16 @@ def test_a_circle_of_discovery_is_an_error_with_the_chain_of_rules() -> None:
 
 
 def test_two_circles_are_two_errors() -> None:
-    other = COUNT.replace("count", "other").replace("texts/", "o/").replace("out/{text}.other", "o/{text}.y.txt")
+    other = (
+        COUNT.replace("count", "other").replace("texts/", "o/").replace("out/{text}.other", "o/{text}.y.txt")
+    )
     own = COUNT.replace("out/{text}.count", "texts/{text}.x.txt")
     assert [one.code for one in errors(own + other, DISK)] == ["discovery-circle"] * 2
 
 
 def test_a_rule_with_values_from_a_table_makes_no_circle() -> None:
-    rule = COUNT.replace("{text}", "{sample}").replace("out/{sample}.count", "texts/{sample}.sorted.txt")
-    assert len(tasks(SAMPLES + rule)) == 3
+    this = COUNT.replace("{text}", "{sample}").replace("out/{sample}.count", "texts/{sample}.sorted.txt")
+    assert len(tasks(SAMPLES + this)) == 3
 
 
 def test_names_that_no_plan_can_hold_are_refused_by_name() -> None:
@@ -171,9 +187,8 @@ def test_a_value_that_would_lead_astray_is_refused() -> None:
 
 
 def test_samples_are_found_by_a_pattern() -> None:
-    head = '[workflow]\nname = "w"\nsample_pattern = "raw/{sample}.fq"\n'
-    rule = '[[rules]]\nname = "r"\ninput = ["raw/{sample}.fq"]\noutput = ["{sample}.bam"]\nshell = "x {group} {config.samples_list}"\n'
-    found = expanded(rule, ["raw/S2.fq", "raw/S1.fq"], head=head)
+    found_in = rule("r", '"raw/{sample}.fq"', "{sample}.bam", "x {group} {config.samples_list}")
+    found = expanded(found_in, ["raw/S2.fq", "raw/S1.fq"], head=SAMPLE_PATTERN)
     assert [draft.outputs[0] for draft in found.drafts] == ["S1.bam", "S2.bam"]
     assert found.drafts[0].command.text == "x auto-discovered S1,S2"
     assert found.config["samples_list"] == "S1,S2"
@@ -181,14 +196,14 @@ def test_samples_are_found_by_a_pattern() -> None:
 
 
 def test_samples_on_disk_join_those_of_the_groups() -> None:
-    head = '[workflow]\nname = "w"\nsample_pattern = "raw/{sample}.fq"\n'
-    found = tasks(SAMPLES + COUNT.replace("{text}", "{sample}"), ["raw/S2.fq", "raw/S9.fq"], head=head)
+    found = tasks(
+        SAMPLES + COUNT.replace("{text}", "{sample}"), ["raw/S2.fq", "raw/S9.fq"], head=SAMPLE_PATTERN
+    )
     assert list(found) == [f"count/sample={name}" for name in ("S1", "S2", "S3", "S9")]
 
 
 def test_a_sample_pattern_without_a_match_is_an_error() -> None:
-    head = '[workflow]\nname = "w"\nsample_pattern = "raw/{sample}.fq"\n'
-    assert error(COUNT.replace("{text}", "{sample}"), head=head).code == "no-match"
+    assert error(COUNT.replace("{text}", "{sample}"), head=SAMPLE_PATTERN).code == "no-match"
 
 
 def test_a_sample_pattern_must_hold_the_sample() -> None:
@@ -197,26 +212,24 @@ def test_a_sample_pattern_must_hold_the_sample() -> None:
 
 
 def test_a_sample_pattern_that_would_find_outputs_of_its_samples_is_a_circle() -> None:
-    head = '[workflow]\nname = "w"\nsample_pattern = "raw/{sample}.fq"\n'
-    rule = '[[rules]]\nname = "trim"\ninput = ["raw/{sample}.fq"]\noutput = ["raw/{sample}.trimmed.fq"]\nshell = "x"\n'
-    found = error(rule, ["raw/S1.fq"], head=head)
+    trim = rule("trim", '"raw/{sample}.fq"', "raw/{sample}.trimmed.fq")
+    found = error(trim, ["raw/S1.fq"], head=SAMPLE_PATTERN)
     assert found.code == "discovery-circle"
     assert "sample_pattern -> trim -> sample_pattern" in found.message
 
 
 def test_a_sample_pattern_finds_what_other_rules_are_going_to_make() -> None:
-    head = '[workflow]\nname = "w"\nsample_pattern = "raw/{sample}.fq"\n'
-    fetch = '[[values]]\nname = "acc"\nvalues = ["E1", "E2"]\n[[rules]]\nname = "fetch"\noutput = ["raw/{acc}.fq"]\nshell = "x"\n'
-    align = '[[rules]]\nname = "align"\ninput = ["raw/{sample}.fq"]\noutput = ["{sample}.bam"]\nshell = "x"\n'
-    found = tasks(align + fetch, ["raw/old.fq"], head=head)
+    fetch = '[[values]]\nname = "acc"\nvalues = ["E1", "E2"]\n' + rule("fetch", "", "raw/{acc}.fq")
+    align = rule("align", '"raw/{sample}.fq"', "{sample}.bam")
+    found = tasks(align + fetch, ["raw/old.fq"], head=SAMPLE_PATTERN)
     assert list(found) == ["align/sample=E1", "align/sample=E2", "fetch/acc=E1", "fetch/acc=E2"]
-    assert notes(align + fetch, ["raw/old.fq"], head=head) == ["left-on-disk"]
+    assert notes(align + fetch, ["raw/old.fq"], head=SAMPLE_PATTERN) == ["left-on-disk"]
 
 
 def test_pairs_are_found_by_a_pattern_and_give_samples() -> None:
     head = '[workflow]\nname = "w"\npairs_pattern = "p/{pair_id}_{experiment}_{control}.txt"\n'
-    call = '[[rules]]\nname = "call"\ninput = ["{experiment}.bam", "{normal}.bam"]\noutput = ["{pair_id}.vcf"]\nshell = "x"\n'
-    align = '[[rules]]\nname = "align"\noutput = ["{sample}.bam"]\nshell = "x"\n'
+    call = rule("call", '"{experiment}.bam", "{normal}.bam"', "{pair_id}.vcf")
+    align = rule("align", "", "{sample}.bam")
     found = tasks(call + align, ["p/P1_T1_N1.txt"], head=head)
     assert list(found) == ["call/pair_id=P1", "align/sample=T1", "align/sample=N1"]
     assert found["call/pair_id=P1"].inputs == ("T1.bam", "N1.bam")
@@ -224,6 +237,6 @@ def test_pairs_are_found_by_a_pattern_and_give_samples() -> None:
 
 @pytest.mark.parametrize("constraint", ["", '[wildcard_constraints]\nrest = ".+"\n'])
 def test_a_wildcard_crosses_folders_only_by_its_constraint(constraint: str) -> None:
-    rule = COUNT.replace("texts/{text}.txt", "texts/{rest}.txt").replace("{text}", "{rest}")
-    found = [draft.inputs[0] for draft in expanded(constraint + rule, DISK).drafts]
+    this = COUNT.replace("texts/{text}.txt", "texts/{rest}.txt").replace("{text}", "{rest}")
+    found = [draft.inputs[0] for draft in expanded(constraint + this, DISK).drafts]
     assert ("texts/deep/d.txt" in found) is bool(constraint)

@@ -79,7 +79,9 @@ def test_a_rule_without_outputs_is_keyed_by_all_that_it_names() -> None:
 
 
 def test_tables_that_share_a_wildcard_are_joined_on_it() -> None:
-    lanes = table("lanes", 'sample = "S1", lane = "L1"', 'sample = "S1", lane = "L2"', 'sample = "S2", lane = "L1"')
+    lanes = table(
+        "lanes", 'sample = "S1", lane = "L1"', 'sample = "S1", lane = "L2"', 'sample = "S2", lane = "L1"'
+    )
     found = tasks(SAMPLES + lanes + rule("r", '["{sample}_{lane}.fq"]', "{sample}.bam"))
     assert found["r/sample=S1"].inputs == ("S1_L1.fq", "S1_L2.fq")
     assert found["r/sample=S2"].inputs == ("S2_L1.fq",)
@@ -191,7 +193,9 @@ def test_all_errors_of_all_rules_are_told_at_once() -> None:
     assert [one.code for one in errors(text)] == ["no-source", "unknown-config", "brace-in-path"]
 
 
-@pytest.mark.parametrize("where", ['log = "{lane}.log"', 'params = { x = "{lane}" }', 'on_failure = "echo {lane}"'])
+@pytest.mark.parametrize(
+    "where", ['log = "{lane}.log"', 'params = { x = "{lane}" }', 'on_failure = "echo {lane}"']
+)
 def test_a_wildcard_in_a_text_must_have_one_value_in_the_task(where: str) -> None:
     lanes = values("lane", "L1", "L2")
     found = error(SAMPLES + lanes + rule("r", '["{sample}_{lane}.fq"]', "{sample}.bam", where))
@@ -208,7 +212,9 @@ def test_a_wildcard_in_the_command_must_have_one_value_in_the_task() -> None:
 
 
 def test_a_wildcard_that_hangs_on_the_key_may_stand_in_a_text() -> None:
-    text = PAIRS + rule("call", '["{experiment}.bam"]', "{pair_id}.vcf", shell="call -n {experiment} {output}")
+    text = PAIRS + rule(
+        "call", '["{experiment}.bam"]', "{pair_id}.vcf", shell="call -n {experiment} {output}"
+    )
     assert tasks(text)["call/pair_id=P2"].command.text == "call -n T2 P2.vcf"
 
 
