@@ -185,6 +185,7 @@ class _Driver:
         self._poll_due = False
         self._sync_due = False
         self._disk_until = 0.0  # when a full disk is given up; 0: it is not watched
+        self._gave_up = False  # waiting for space
         self._signalled = False
         self._exit: int | None = None
         self._preparer = Preparer(
@@ -220,11 +221,11 @@ class _Driver:
             with self._signals:
                 self._adopt(opened)
                 self._beat()
-                while self._exit is None or self._unwritten:
+                while not self._is_over():
                     self._collect()
                     if self._exit is None:
                         self._turn()
-                    if self._exit is None or self._unwritten:
+                    if not self._is_over():
                         self._wait(selector)
                 self._sync()
         except BaseException:
@@ -236,6 +237,11 @@ class _Driver:
             self._aside.close()
             self._wake.close()
         return self._result()
+
+    def _is_over(self) -> bool:
+        """The machine is done, and its last events are written, or given up: the next run finds out from
+        the journal how far we came."""
+        return self._exit is not None and (not self._unwritten or self._gave_up)
 
     # A turn
 
@@ -281,17 +287,21 @@ class _Driver:
         if events:
             self._listener(events)
 
-    def _write(self, events: list[Event]) -> bool:
-        """Write, with what could not be written before. False: the disk refuses."""
+    def _write(self, events: list[Event], *, again: bool = False) -> bool:
+        """Write; False: the disk refuses, and they wait. While some wait only `again` tries the disk."""
         pending = self._unwritten + events
         if not pending:
             return True
+        if self._unwritten and not again:
+            self._unwritten = pending
+            return False
         try:
             self._records.write(pending)
         except DiskError:
+            if not self._unwritten:
+                self._news.append(DiskFull())
+                self._watch_disk()
             self._unwritten = pending
-            self._news.append(DiskFull())
-            self._watch_disk()
             return False
         self._unwritten = []
         if not self._sync_due:
@@ -328,7 +338,7 @@ class _Driver:
         """Wait until something happens, or something is due."""
         now = self._clock.monotonic()
         timeout: float | None = 0.0
-        if not self._news and not self._notes:
+        if self._exit is not None or not (self._news or self._notes):
             due = self._timers.next()
             timeout = None if due is None else max(0.0, due - now)
         wish = self._backend.next_timeout()
@@ -506,8 +516,7 @@ class _Driver:
         if self._signalled:
             how = Interrupt.CANCEL
         self._signalled = True
-        if self._exit is not None:  # only the last events wait for space
-            self._give_up_writing()
+        self._gave_up = self._gave_up or bool(self._unwritten)  # nobody wants to wait for space now
         self._news.append(Interrupted(how, exit_code_of(number)))
 
     def _watch_disk(self) -> None:
@@ -520,7 +529,7 @@ class _Driver:
         """Whether there is space again, for the journal and for what attempts write."""
         now = self._clock.monotonic()
         full = {*self._concluder.full, self._run_folder.root}
-        if self._write([]) and not any(map(is_full, sorted(full))):
+        if self._write([], again=True) and not any(map(is_full, sorted(full))):
             self._disk_until = 0.0
             self._concluder.full.clear()
             self._news.append(DiskFine())
@@ -528,14 +537,8 @@ class _Driver:
             self._timers.add(now + LOOK_AT_DISK, self._look_at_disk)
         else:
             self._disk_until = 0.0
-            if self._exit is not None:
-                self._give_up_writing()
+            self._gave_up = True
             self._news.append(DiskFull(gave_up=True))
-
-    def _give_up_writing(self) -> None:
-        """The last events cannot be written: the next run finds out from the journal how far we came."""
-        self._unwritten = []
-        self._exit = 3
 
     def _beat(self) -> None:
         if self._lock is not None:
@@ -551,7 +554,7 @@ class _Driver:
         machine = self._machine
         assert self._exit is not None
         return DriveResult(
-            exit_code=self._exit,
+            exit_code=3 if self._unwritten and self._exit < 128 else self._exit,
             counts={end.value: count for end, count in machine.counts.items() if count},
             failures=tuple(
                 Failure(
