@@ -11,6 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from treadle import __version__
+from treadle.api.log import engine_log
+from treadle.api.on_end import on_end
 from treadle.api.pipe import Planned, Request, View, plan_of, secrets_of, view_of
 from treadle.api.session import Recovered, Session, hold, record
 from treadle.backends.local import LocalBackend
@@ -20,7 +22,7 @@ from treadle.base.machine import gpus_here, usable_cpus, usable_memory
 from treadle.base.mask import Mask
 from treadle.engine.loop import drive
 from treadle.engine.options import DriveOptions, DriveResult
-from treadle.plan.show import digest, plan_object
+from treadle.plan.show import plan_object
 from treadle.records.compact import Checkpoint
 from treadle.records.event import FORMAT, Event, RunStarted
 from treadle.records.journal import Journal
@@ -116,9 +118,8 @@ def _drive(
     """Open the records of a run, drive it, close them."""
     now = time.time()
     folder = new_run(session.state, session.lock.owner, now=now)
-    identity = digest(view.plan)
-    shown = msgspec.json.encode({"round": 1, **plan_object(view.plan)})
-    write_whole(folder.plan, mask.text(shown.decode()).encode() + b"\n")
+    shown = plan_object(view.plan)
+    write_whole(folder.plan, mask.text(msgspec.json.encode({"round": 1, **shown}).decode()).encode() + b"\n")
     backend = LocalBackend(gpus=gpus_here())
     recorder = Recorder(
         Journal.create(folder.events, _first_event(session, view, options, folder, now, mask), mask),
@@ -126,28 +127,31 @@ def _drive(
         session.lock,
     )
     front.open(folder)
-    try:
-        result = drive(
-            view.plan,
-            view.decision,
-            session.past,
-            backend,
-            recorder,
-            _drive_options(options),
-            run=folder,
-            workdir=view.workdir,
-            flowdir=view.workflow.folder,
-            secrets=secrets,
-            mask=mask,
-            lock=session.lock,
-            listener=front.feed,
-            known=view.facts.records,
-            digest=identity,
-        )
-    finally:
-        front.close()
-        backend.close()
-        recorder.close()
+    with engine_log(folder, mask) as log:
+        try:
+            result = drive(
+                view.plan,
+                view.decision,
+                session.past,
+                backend,
+                recorder,
+                _drive_options(options),
+                run=folder,
+                workdir=view.workdir,
+                flowdir=view.workflow.folder,
+                secrets=secrets,
+                mask=mask,
+                lock=session.lock,
+                listener=front.feed,
+                known=view.facts.records,
+                digest=shown["digest"],
+            )
+        finally:
+            front.close()
+            backend.close()
+            recorder.close()
+        if view.workflow.on_end:
+            on_end(view.workflow, folder, view.workdir, result, log)
     prune(session.state)
     return RunReport(exit_code=result.exit_code, view=view, result=result, folder=folder)
 
