@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+import time
 from typing import Any
 
 import pytest
@@ -66,6 +66,18 @@ class Folder:
             assert process.returncode == exits, f"exit {process.returncode}\n{out}\n{err}"
         return subprocess.CompletedProcess(args, process.returncode, out, err)
 
+    def until(self, name: str) -> None:
+        """Wait until a file is there: a sign that a task gives."""
+        deadline = time.monotonic() + 60
+        while not (self.path / name).exists():
+            assert time.monotonic() < deadline, f"{name} never came"
+            time.sleep(0.01)
+
+    def snapshot(self, below: str = ".treadle") -> dict[str, bytes]:
+        """Every file below a folder with its content: nothing was written when two are equal."""
+        root = self.path / below
+        return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
     def plan(self, *args: str) -> dict[str, Any]:
         """`treadle plan --json`, read."""
         found: dict[str, Any] = json.loads(self.treadle("plan", "--json", *args).stdout)
@@ -105,5 +117,5 @@ class Folder:
 
 
 @pytest.fixture
-def folder(tmp_path: pathlib.Path) -> Iterator[Folder]:
-    yield Folder(tmp_path)
+def folder(tmp_path: pathlib.Path) -> Folder:
+    return Folder(tmp_path)

@@ -108,7 +108,9 @@ def _refuse_missing(planned: Planned, task: ScheduledTask) -> None:
 def _finding(planned: Planned, task: ScheduledTask, path: str) -> Diagnostic:
     maker = planned.plan.producer.get(path)
     message = f"the input {path} of {task.id} does not exist"
-    hint = f"{maker} makes it: treadle run --force {maker}" if maker else "no task makes it: it comes from outside"
+    hint = "no task makes it: it comes from outside"
+    if maker is not None:
+        hint = f"{maker} makes it: treadle run --force {maker}"
     return Diagnostic("missing-input", message, task.place, hint)
 
 

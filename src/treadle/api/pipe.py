@@ -10,7 +10,7 @@ import os
 
 from msgspec import Struct
 
-from treadle.base.errors import OptionError
+from treadle.base.errors import OptionError, WorkflowError
 from treadle.base.layout import StateFolder
 from treadle.base.mask import Mask
 from treadle.base.names import did_you_mean
@@ -119,13 +119,7 @@ def plan_of(request: Request) -> Planned:
         word for text in request.samples for word in text.split(",") if word.lstrip("+")[:1] == "@"
     )
     options = ReadOptions(config=request.config, strict=request.strict, sheets=sheets, workdir=workdir)
-    workflow = read(file, options)
-    for name, hint in request.declared:
-        if name not in workflow.declared:
-            raise OptionError(
-                f"--{name} is neither an option nor a config key that the workflow declares",
-                hint=hint or did_you_mean(name, workflow.declared),
-            )
+    workflow = _read(file, options, dict(request.declared))
     listing = DiskListing(workdir)
     expansion = expand(workflow, listing, parse_selection(request.samples, workdir))
     plan = build(
@@ -137,6 +131,25 @@ def plan_of(request: Request) -> Planned:
     )
     selected = select(plan, request.targets, workdir=workdir)
     return Planned(workflow=workflow, expansion=expansion, plan=plan, selected=selected, workdir=workdir)
+
+
+def _read(file: str, options: ReadOptions, declared: dict[str, str]) -> Workflow:
+    """Read the file; `declared` are config keys that came as options, each with the nearest real option."""
+    try:
+        workflow = read(file, options)
+        wrong = {name: did_you_mean(name, workflow.declared) for name in declared.keys() - workflow.declared}
+    except WorkflowError as error:
+        wrong = {one.place.key: one.hint for one in error.diagnostics if one.code == "unknown-config"}
+        if wrong.keys().isdisjoint(declared):
+            raise
+    for name, hint in declared.items():
+        if name in wrong:
+            option = f"--{name.replace('_', '-')}"
+            raise OptionError(
+                f"{option} is neither an option nor a config key that the workflow declares",
+                hint=hint or wrong[name],
+            )
+    return workflow
 
 
 def view_of(planned: Planned, request: Request, past: Past) -> View:

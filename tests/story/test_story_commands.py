@@ -1,0 +1,251 @@
+"""The command line itself: what is said where, wrong words, options of the workflow's own, pipes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+
+import pexpect
+import pytest
+from conftest import TREADLE
+
+FLOW = """
+[config]
+word = "hello"
+[config.database]
+default = "refs/none"
+help = "where the sequences are"
+
+[[values]]
+name = "part"
+values = ["a", "b"]
+
+[[rules]]
+name = "say"
+output = ["out/{part}.txt"]
+shell = "echo {config.word} {config.database} > {output}"
+"""
+
+
+def test_no_arguments_print_the_commands_to_stderr_and_exit_2(folder):
+    done = folder.treadle(exits=2)
+    assert done.stdout == ""
+    for command in ("init", "run", "plan", "why", "status", "logs", "exec", "check", "evict", "clean"):
+        assert re.search(rf"^  {command} ", done.stderr, re.M)
+
+
+def test_help_is_data_and_exits_0(folder):
+    assert "treadle COMMAND --help" in folder.treadle("--help").stdout
+    shown = folder.treadle("run", "--help").stdout
+    assert "--keep-going" in shown
+    assert "KEY=VALUE" in shown
+
+
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_is_one_line(folder, option):
+    assert re.fullmatch(r"treadle \d+\.\d+\S*\n", folder.treadle(option).stdout)
+
+
+def test_a_mistyped_command_names_the_nearest(folder):
+    done = folder.treadle("statsu", exits=2)
+    assert "no command 'statsu'" in done.stderr
+    assert "did you mean 'status'?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "near"),
+    [
+        (("plan", "--taks"), "--tasks"),
+        (("status", "--rnus"), "--runs"),
+        (("run", "--keep-goign"), "--keep-going"),
+        (("unlock", "--froce"), "--force"),
+        (("clean", "--faield"), "--failed"),
+    ],
+)
+def test_a_mistyped_option_names_the_nearest(folder, args, near):
+    folder.flow(FLOW)
+    done = folder.treadle(*args, exits=2)
+    assert args[1] in done.stderr
+    assert f"did you mean '{near}'?" in done.stderr
+    assert not (folder / "out").exists()
+
+
+def test_an_option_without_its_value_is_an_error_with_a_way_out(folder):
+    folder.flow(FLOW)
+    assert "--help lists the options" in folder.treadle("run", "-j", exits=2).stderr
+
+
+@pytest.mark.parametrize("options", [("-j", "none"), ("-j", "0"), ("--memory", "lots")])
+def test_a_number_that_makes_no_sense_is_refused_before_anything_runs(folder, options):
+    folder.flow(FLOW)
+    assert folder.treadle("run", *options, exits=2).stderr.startswith("error: ")
+    assert not (folder / ".treadle").exists()
+
+
+@pytest.mark.parametrize("how", [("word=moin",), ("--config", "word=moin"), ("main.oxoflow", "word=moin")])
+def test_a_config_value_is_set_with_and_without_the_option(folder, how):
+    folder.flow(FLOW)
+    folder.treadle("run", *how)
+    assert folder.read("out/a.txt").startswith("moin ")
+
+
+@pytest.mark.parametrize("how", [("--database", "refs/nt"), ("--database=refs/nt",), ("database=refs/nt",)])
+def test_a_declared_key_is_an_option(folder, how):
+    folder.flow(FLOW)
+    folder.treadle("run", *how)
+    assert folder.read("out/b.txt") == "hello refs/nt\n"
+
+
+def test_an_option_that_the_workflow_does_not_declare_is_an_error_with_the_nearest_key(folder):
+    folder.flow(FLOW)
+    done = folder.treadle("run", "--databse", "refs/nt", exits=2)
+    assert "--databse" in done.stderr
+    assert "did you mean 'database'?" in done.stderr
+    assert not (folder / "out").exists()
+
+
+def test_a_plain_key_is_no_option(folder):
+    folder.flow(FLOW)
+    folder.treadle("run", "--word", "moin", exits=2)
+
+
+def test_an_unknown_config_key_is_an_error(folder):
+    folder.flow(FLOW)
+    assert "wrod" in folder.treadle("plan", "--config", "wrod=x", exits=2).stderr
+
+
+def test_a_setting_without_a_key_is_an_error(folder):
+    folder.flow(FLOW)
+    assert "KEY=VALUE" in folder.treadle("plan", "--config", "moin", exits=2).stderr
+
+
+def test_an_unknown_target_names_the_nearest(folder):
+    folder.flow(FLOW)
+    done = folder.treadle("run", "sya", exits=2)
+    assert "did you mean 'say'?" in done.stderr
+
+
+def test_the_only_workflow_of_a_folder_is_taken_and_of_two_none(folder):
+    folder.flow(FLOW, name="one.oxoflow")
+    assert folder.plan()["name"] == "story"
+    folder.flow(FLOW, name="two.oxoflow")
+    done = folder.treadle("plan", exits=2)
+    assert "one.oxoflow" in done.stderr
+    assert "two.oxoflow" in done.stderr
+
+
+def test_without_a_workflow_the_way_to_one_is_named(folder):
+    assert "treadle init" in folder.treadle("plan", exits=2).stderr
+
+
+def test_errors_are_json_on_wish_and_words_on_stderr_still(folder):
+    folder.flow(FLOW.replace("output =", "outptu ="))
+    done = folder.treadle("plan", "--json", exits=2)
+    found = json.loads(done.stdout)
+    assert found["exit_code"] == 2
+    error = next(one for one in found["errors"] if one["code"] == "unknown-key")
+    assert error["place"]["line"] > 1
+    assert error["hint"] == "did you mean 'output'?"
+    assert "outptu" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("plan", "--json"),
+        ("why", "say", "--json"),
+        ("graph", "--json"),
+        ("check", "--json"),
+        ("run", "--json"),
+        ("touch", "--json", "-h"),
+    ],
+)
+def test_a_run_and_what_leads_to_it_print_one_json_object(folder, args):
+    folder.flow(FLOW)
+    done = folder.treadle(*args)
+    if "-h" not in args:
+        assert json.loads(done.stdout)["schema"] == 1
+
+
+def test_what_follows_a_run_prints_one_json_object_each(folder):
+    folder.flow(FLOW)
+    folder.treadle("run")
+    for args in (
+        ("status",),
+        ("status", "--runs"),
+        ("logs", "say"),
+        ("exec", "say/part=a", "--print"),
+        ("touch",),
+        ("evict", "say/part=a", "-y"),
+        ("clean", "-y"),
+        ("unlock",),
+    ):
+        assert json.loads(folder.treadle(*args, "--json").stdout)["schema"] == 1, args
+
+
+def test_quiet_says_nothing_when_all_is_well(folder):
+    folder.flow(FLOW)
+    for args in (("run",), ("touch",), ("check",), ("clean", "-y"), ("unlock",)):
+        done = folder.treadle(*args, "--quiet")
+        assert done.stderr == "", args
+
+
+def test_quiet_still_says_errors(folder):
+    folder.flow(FLOW)
+    assert folder.treadle("run", "nothing-of-that-name", "--quiet", exits=2).stderr.startswith("error: ")
+
+
+def test_data_goes_to_stdout_and_talk_to_stderr(folder):
+    folder.flow(FLOW)
+    done = folder.treadle("plan", "--tasks")
+    assert [line.split()[2] for line in done.stdout.splitlines()] == ["say/part=a:", "say/part=b:"]
+    assert "2 tasks of 2 will run" in done.stderr
+
+
+def test_a_pipe_gets_no_colour_and_a_terminal_does(folder):
+    folder.flow(FLOW)
+    env = {key: value for key, value in folder.env(TERM="xterm").items() if key != "NO_COLOR"}
+    assert "\x1b" not in folder.treadle("plan", "--tasks", env=env).stdout
+    for more, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
+        found = pexpect.run(f"{TREADLE} plan --tasks", cwd=folder.path, env={**env, **more})
+        assert (b"\x1b[" in found) is coloured
+
+
+def test_colour_can_be_forced_into_a_pipe(folder):
+    folder.flow(FLOW)
+    env = {key: value for key, value in folder.env(FORCE_COLOR="1").items() if key != "NO_COLOR"}
+    assert "\x1b[" in folder.treadle("plan", "--tasks", env=env).stdout
+
+
+def test_a_reader_that_goes_away_is_no_error(folder):
+    names = ", ".join(f'"p{number}"' for number in range(3000))
+    folder.flow(FLOW.replace('"a", "b"', names))
+    done = subprocess.run(
+        ["bash", "-c", f"'{TREADLE}' plan --tasks | head -1; echo ${{PIPESTATUS[0]}}"],
+        cwd=folder.path,
+        env=folder.env(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+    first, status = done.stdout.splitlines()
+    assert first.startswith("will run")
+    assert status in ("0", "141")
+
+
+def test_a_work_folder_elsewhere_takes_outputs_and_records(folder):
+    folder.flow(FLOW)
+    (folder / "there").mkdir()
+    folder.treadle("run", "--workdir", "there")
+    assert (folder / "there/out/a.txt").exists()
+    assert (folder / "there/.treadle").is_dir()
+    assert not (folder / ".treadle").exists()
+    assert "done" in folder.treadle("status", "--workdir", "there").stdout
+
+
+def test_a_work_folder_that_is_not_there_is_an_error(folder):
+    folder.flow(FLOW)
+    assert "does not exist" in folder.treadle("plan", "--workdir", "nowhere", exits=2).stderr
