@@ -1,9 +1,10 @@
 """Treadle: one rule over a table whose columns name each task and what it needs."""
+
 import os
 import pathlib
 import subprocess
 
-import workloads as W
+import workloads
 from engine import BENCH_DIR, Engine
 
 BIN = pathlib.Path(os.environ.get("TREADLE_VENV", BENCH_DIR.parent / ".venv")) / "bin" / "treadle"
@@ -33,16 +34,16 @@ class Treadle(Engine):
         return subprocess.run([BIN, "--version"], capture_output=True, text=True).stdout.split()[-1]
 
     def generate(self, shape, n, d):
-        tasks = range(W.ntasks(shape, n))
+        tasks = range(workloads.ntasks(shape, n))
         if shape in ("wide", "incr"):
             table = "i\n" + "".join(f"{t}\n" for t in tasks)
             text = HEAD + (WIDE if shape == "wide" else INCR)
         else:
-            width = max(len(W.deps(shape, n, t)) for t in tasks) or 1
-            seeds = [t for t in tasks if not W.deps(shape, n, t)]
+            width = max(len(workloads.deps(shape, n, t)) for t in tasks) or 1
+            seeds = [t for t in tasks if not workloads.deps(shape, n, t)]
             (d / "seeds.tsv").write_text("seed\n" + "".join(f"{t}\n" for t in seeds))
             names = [f"need{k}" for k in range(width)]
-            rows = [[t, *W.deps(shape, n, t)] for t in tasks if W.deps(shape, n, t)]
+            rows = [[t, *workloads.deps(shape, n, t)] for t in tasks if workloads.deps(shape, n, t)]
             rows = [row + row[-1:] * (width + 1 - len(row)) for row in rows]
             table = "\t".join(["i", *names]) + "\n" + "".join("\t".join(map(str, row)) + "\n" for row in rows)
             inputs = ", ".join(f'"out/{{{name}}}"' for name in names)
