@@ -9,6 +9,7 @@ from treadle.rules.heredoc import Here
 
 # After these a command still begins, so that `case` would be a reserved word.
 _AGAIN = frozenset(("if", "then", "else", "elif", "do", "while", "until", "!", "{", "time", "coproc"))
+_NAME = re.compile(r"(?:[A-Za-z_]\w*)?", re.ASCII)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 
 
@@ -26,8 +27,8 @@ class Frame:
     """One open construct. For a command (BARE): also the word and the command that are being read."""
 
     __slots__ = (
-        "begun", "braces", "cases", "command", "depth", "doubled", "dq", "duplicates", "end", "heres", "host",
-        "kind", "number", "plain", "singles", "started", "target", "tests", "word",
+        "begun", "braces", "bracket", "cases", "command", "depth", "doubled", "dq", "duplicates", "end",
+        "heres", "host", "kind", "number", "plain", "singles", "started", "target", "tests", "word",
     )  # fmt: skip
 
     def __init__(self, kind: Kind, end: str, outer: Frame | None) -> None:
@@ -56,11 +57,21 @@ class Frame:
         self.started = False  # something stands in it
         self.target = False  # it is the target of a redirection
         self.duplicates = False  # of >& or <&
+        self.bracket = False  # an index is open, as in name[index]=value
         self.braces = 0  # brace expansions open in it
 
     def quote(self) -> None:
         """A quote opens: there is a word, but nothing stands in it yet."""
         self.begun, self.word = True, None
+
+    def sign(self, letters: str) -> None:
+        """Letters outside of quotes join the word: braces and brackets count."""
+        self.braces += (letters == "{") - (letters == "}" and self.braces > 0)
+        if letters == "[" and self.word is not None and _NAME.fullmatch(self.word):
+            self.bracket = True
+        elif letters == "]":
+            self.bracket = False
+        self.add(letters)
 
     def add(self, letters: str | None) -> None:
         """Something joins the word; None where it is not plain letters."""
@@ -72,10 +83,6 @@ class Frame:
     def pattern(self) -> bool:
         """A pattern of a `case` is expected: a `)` ends it and closes nothing."""
         return bool(self.cases) and self.cases[-1] == "pattern"
-
-    def index(self) -> bool:
-        """The word so far is the beginning of `name[index]`."""
-        return self.word is not None and re.fullmatch(r"[A-Za-z_]\w*\[[^\]]*", self.word) is not None
 
     def end_word(self) -> None:
         """A word is over: follow `case`, and whether the next word begins a command."""

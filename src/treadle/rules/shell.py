@@ -20,6 +20,9 @@ _UNITS = re.compile(r"[A-Za-z0-9_]+|.", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 # Bash expands the word after >& a second time when it is no number, whatever its quotes.
 _DUPLICATES = "after >& (write > file 2>&1)"
+# Bash evaluates an index as arithmetic, and with it the $(...) of an index in it.
+_INDEX = "in an array index"
+_ENDS = frozenset(" \t\n;&|<>()")
 
 
 class Located(Struct, frozen=True):
@@ -109,6 +112,8 @@ class _Lexer:
         if isinstance(unit, int):
             self._hole(at, frame)
             return at + 1
+        if frame.bracket and frame.command and unit in _ENDS and frame.word not in ("[", "[["):
+            self._doubt("an array index holds a blank or an operator, which shells read in two ways")
         match unit:
             case " " | "\t":
                 frame.end_word()
@@ -137,8 +142,7 @@ class _Lexer:
             case ")":
                 self._close(frame)
             case _:
-                frame.braces += (unit == "{") - (unit == "}" and frame.braces > 0)
-                frame.add(unit)
+                frame.sign(unit)
         return at + 1
 
     def _double(self, at: int, frame: Frame) -> int:
@@ -224,14 +228,14 @@ class _Lexer:
             return Spot(Mode.PLAIN, "in ${...}", quoted=True, after_name=named)
         if frame.host.duplicates or frame.host.doubled:
             return Spot(Mode.PLAIN, _DUPLICATES, quoted=frame.dq, live=False, start=start, after_name=named)
+        if frame.host.bracket:
+            return Spot(Mode.PLAIN, _INDEX, quoted=frame.dq, start=start, after_name=named)
         if frame.kind is Kind.HERE:
             delimiter, risky = self.here
             delimiter = delimiter if at in risky else ""
             return Spot(Mode.PLAIN, "in a here-document", quoted=True, after_name=named, delimiter=delimiter)
         if frame.kind is Kind.DOUBLE:
             return Spot(Mode.DOUBLE, 'in "..."', quoted=True, start=start, after_name=named, ticks=ticks)
-        if frame.index():
-            return Spot(Mode.PLAIN, "in an array index", after_name=named)
         return Spot(
             Mode.WORD,
             "outside of quotes",
@@ -281,6 +285,8 @@ class _Lexer:
         start = not frame.host.started
         if frame.host.duplicates or frame.host.doubled:
             return Spot(Mode.PLAIN, _DUPLICATES, quoted=True, live=False, start=start)
+        if frame.host.bracket:
+            return Spot(Mode.PLAIN, _INDEX, quoted=True, live=False, start=start)
         return Spot(mode, where, quoted=True, live=False, start=start, ticks=self.ticks > 0)
 
     def _backtick(self, at: int, frame: Frame) -> int:
