@@ -191,3 +191,13 @@ def test_free_space_is_told_for_what_is_not_there_yet(tmp_path):
     here, below = files.free_bytes(str(tmp_path)), files.free_bytes(str(tmp_path / "not" / "yet"))
     assert here > 0
     assert abs(here - below) < 1 << 30
+
+
+def test_a_name_that_was_set_aside_tells_where_it_comes_from(tmp_path):
+    path = tmp_path / "a.failed.txt"
+    for _ in range(3):
+        path.write_text("x")
+        aside = files.set_aside(str(path))
+        assert files.set_aside_from(os.path.basename(aside)) == "a.failed.txt"
+    for name in ("a", "a.2", "a.failed.txt", "a.failed.x", ".failedx"):
+        assert files.set_aside_from(name) == ""
