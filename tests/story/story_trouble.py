@@ -1,0 +1,174 @@
+"""Words for trouble: waiting for a sign, finding processes that were left, a command that dies half-way."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+PATIENCE = 60.0  # seconds for what must come; a loaded machine is slow, and a test that waits is not wrong
+
+
+def until(condition: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
+    """Wait until `condition` holds, and give what it gave."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"never came: {what}"
+        time.sleep(0.005)
+    return found
+
+
+def processes(path: pathlib.Path) -> dict[int, str]:
+    """Living processes that were started from a folder (`Folder.env` makes it their HOME) or work in it."""
+    found = {}
+    home = f"HOME={path}".encode()
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        root = pathlib.Path("/proc", name)
+        try:
+            environ = (root / "environ").read_bytes().split(b"\0")
+            works_here = os.readlink(root / "cwd") == str(path)
+            if (home in environ or works_here) and (root / "stat").read_text().rsplit(")", 1)[1].split()[
+                0
+            ] not in "ZX":
+                found[int(name)] = (root / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+        except OSError:  # it went meanwhile, or was never ours to see
+            continue
+    return found
+
+
+def none_left(path: pathlib.Path) -> None:
+    """No process of the folder lives on."""
+    until(lambda: not processes(path), f"the end of {processes(path)}", seconds=5)
+
+
+# Loads the command once and runs it in forks: a kill at each of a hundred places must not cost a hundred
+# start-ups. What a fork does is told by one line of JSON, how it ended by another.
+_HOST = """
+import json, os, signal, sys
+import treadle.cli.main, treadle.cli.run_command, treadle.cli.plan_command, treadle.cli.status_command
+from treadle.records.journal import Journal
+MOVES = ("write", "pwrite", "rename", "replace", "link", "symlink", "unlink", "mkdir", "rmdir", "ftruncate",
+         "fsync", "fdatasync", "posix_spawn")
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def at_event(number, act, after):
+    real, seen = Journal.write, 0
+    def write(self, events):
+        nonlocal seen
+        for event in events:
+            seen += 1
+            if seen == number and not after:
+                act()
+            real(self, [event])
+            if seen == number and after:
+                act()
+    Journal.write = write
+
+def at_move(number, act):
+    seen = 0
+    def wrapped(real):
+        def move(*args, **options):
+            nonlocal seen
+            if not (real is os_write and args[0] <= 2):
+                seen += 1
+                if seen == number:
+                    act()
+            return real(*args, **options)
+        return move
+    os_write = os.write
+    for name in MOVES:
+        setattr(os, name, wrapped(getattr(os, name)))
+
+def fail(number):
+    def act():
+        raise OSError(number, os.strerror(number))
+    return act
+
+def child(order):
+    os.setpgid(0, 0)
+    os.chdir(order["cwd"])
+    out = os.open(order["out"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    err = os.open(order["err"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    os.dup2(out, 1); os.dup2(err, 2)
+    os.environ.clear(); os.environ.update(order["env"])
+    act = fail(order["error"]) if order["error"] else die
+    match order["when"]:
+        case "before": at_event(order["number"], act, False)
+        case "after": at_event(order["number"], act, True)
+        case "move": at_move(order["number"], act)
+    sys.argv[1:] = order["args"]
+    sys.exit(treadle.cli.main.main(order["args"]))
+
+for line in sys.stdin:
+    order = json.loads(line)
+    pid = os.fork()
+    if pid == 0:
+        child(order)
+    _, status = os.waitpid(pid, 0)
+    print(json.dumps(os.waitstatus_to_exitcode(status)), flush=True)
+"""
+
+
+class Ended:
+    """How a command of a `Host` ended: exit code (negative: a signal), stdout, stderr."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+
+class Host:
+    """Runs the command in forks of one process, and lets it die or meet an error where it is told to."""
+
+    def __init__(self, process: subprocess.Popen[str], scratch: pathlib.Path) -> None:
+        self._process = process
+        self._scratch = scratch
+
+    def treadle(self, folder: Any, *args: str, when: str = "", number: int = 0, error: int = 0) -> Ended:
+        """Run the command in a folder. `when`: it is killed (with `error`: an OSError of that number comes)
+        `before` or `after` event `number` is written, or instead of its `number`th `move`: a change that it
+        makes to the disk, or a process that it starts."""
+        out, err = self._scratch / "out", self._scratch / "err"
+        order = {
+            "cwd": str(folder.path),
+            "env": folder.env(),
+            "args": args,
+            "out": str(out),
+            "err": str(err),
+            "when": when,
+            "number": number,
+            "error": error,
+        }
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(order), file=self._process.stdin, flush=True)
+        code = json.loads(self._process.stdout.readline())
+        ended = Ended(code, out.read_text(), err.read_text())
+        assert "Traceback" not in ended.err, f"{order}\n{ended.err}"
+        return ended
+
+
+@contextmanager
+def host(scratch: pathlib.Path) -> Iterator[Host]:
+    """A `Host` with a folder of its own for what commands print."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HOST], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield Host(process, scratch)
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(PATIENCE)
