@@ -217,10 +217,6 @@ class Machine:
             self._tell.noticed(
                 "capped", cut.first, **{cut.resource: str(cut.budget), "tasks": str(cut.tasks)}
             )
-        # Evidence that was taken over, or looked at anew while deciding, counts from now on.
-        for known in (decision.adopted, decision.refreshed):
-            for task, evidence in known.items():
-                self._tell.settled(task, End.UP_TO_DATE, evidence=evidence)
         self._count_temporaries(plan, decision)
 
     def _count_temporaries(self, plan: ScheduledPlan, decision: Decision) -> None:

@@ -21,6 +21,7 @@ from treadle.plan.tokens import (
     MEMORY,
     THREADS,
     WORKDIR,
+    secret,
 )
 from treadle.testing.plans import task
 
@@ -170,13 +171,13 @@ class TestHooks:
 
 
 def test_the_environment_has_the_mark_the_rules_variables_and_its_secrets() -> None:
-    command = Command(text="x", env=(("REF", f"{WORKDIR}/ref"),), secrets=("token",))
-    env = environment(
-        task("a", command=command),
-        Resources(),
-        HERE,
-        run="r1",
-        n=7,
-        secrets={"token": "s3cret", "other": "x"},
-    )
-    assert env == {"TREADLE_ATTEMPT": "r1.7", "REF": "/data/my work/ref", "TREADLE_SECRET_token": "s3cret"}
+    env = (("REF", f"{WORKDIR}/ref"), ("URL", f"https://me:{secret('TREADLE_SECRET_KEY')}@host"))
+    command = Command(text="x", env=env, secrets=("TREADLE_SECRET_KEY",))
+    values = {"TREADLE_SECRET_KEY": "s3cret", "TREADLE_SECRET_OTHER": "x"}
+    made = environment(task("a", command=command), Resources(), HERE, run="r1", n=7, secrets=values)
+    assert made == {
+        "TREADLE_ATTEMPT": "r1.7",
+        "REF": "/data/my work/ref",
+        "URL": "https://me:s3cret@host",
+        "TREADLE_SECRET_KEY": "s3cret",
+    }

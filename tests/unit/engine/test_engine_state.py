@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from msgspec import structs
 
 from treadle.base.errors import PlanError
 from treadle.decide.reason import Answer, InputChanged, OutputNeeded, Upstream, Verdict
@@ -177,19 +176,6 @@ def test_news_of_an_earlier_attempt_is_a_bug() -> None:
     drive.end("a", EndReason.APP)
     with pytest.raises(MachineError):
         drive.tell(Ended("a", 1, Outcome()))
-
-
-def test_evidence_that_was_taken_over_or_refreshed_is_recorded_first() -> None:
-    plan = plans.plan([task("a", outputs=["a.txt"]), task("b"), task("c")])
-    one, two = Evidence(identity="1", note="adopted"), Evidence(identity="2")
-    given = structs.replace(
-        plans.decision(plan, {"a": UP_TO_DATE, "b": UP_TO_DATE}), adopted={"a": one}, refreshed={"b": two}
-    )
-    turn = Machine(Settings(), ROOM).handle([Opened(plan, given)], 0.0)
-    assert turn.events[1:] == [
-        TaskSettled(time=0.0, task="a", key="a.txt", state=End.UP_TO_DATE, evidence=one),
-        TaskSettled(time=0.0, task="b", key="\0small\0b", state=End.UP_TO_DATE, evidence=two),
-    ]
 
 
 # Order and resources
