@@ -171,6 +171,17 @@ def test_outputs_deleted_by_hand_are_accepted(done):
     assert done.read("all.txt").startswith("hello\nTEXT OF A")
 
 
+def test_the_plan_names_evict_where_outputs_were_deleted_that_nothing_needs(done):
+    (done / "up/deep/a.txt").unlink()
+    said = done.treadle("plan").stderr
+    assert "1 task runs only because outputs were deleted" in said
+    assert "to accept that: treadle evict up/deep/a.txt\n" in said
+    assert "evict" not in done.treadle("plan", "word=moin").stderr, "now tag needs it"
+    (done / "all.txt").unlink()
+    done.treadle("evict", "up/deep/a.txt")
+    assert "evict" not in done.treadle("plan").stderr, "a result that is gone is wanted back"
+
+
 def test_a_result_that_nobody_reads_can_be_evicted(done):
     done.treadle("evict", "all", "-y")
     assert not (done / "all.txt").exists()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from shlex import quote
 
 from treadle.api.pipe import View
 from treadle.base.units import format_duration, format_size
 from treadle.cli.printer import Printer
 from treadle.cli.words import VERDICTS, count, reason, reason_kind
-from treadle.decide.reason import Answer, Verdict
+from treadle.decide.reason import Answer, OutputMissing, Verdict
 from treadle.plan.task import ScheduledTask
 from treadle.records.event import evidence_key
 
@@ -75,6 +76,7 @@ def summary_lines(view: View, printer: Printer) -> Iterator[str]:
             f"{count(number, 'task')} of these {'has' if number == 1 else 'have'} outputs that nobody here "
             "recorded: --adopt takes them over as up to date"
         )
+    yield from _deleted(view)
 
 
 def hours_at_stake(view: View) -> float:
@@ -89,6 +91,34 @@ def hours_at_stake(view: View) -> float:
 def _maybe(view: View) -> str:
     number = sum(answer.may_cut_off for answer in view.decision.answers.values())
     return f" ({number} of them only if what they read comes out different)" if number else ""
+
+
+def _deleted(view: View) -> Iterator[str]:
+    """Tasks that run only because outputs were deleted which nothing that must run needs."""
+    answers = view.decision.answers
+    lost = {
+        task
+        for task, answer in answers.items()
+        if answer.reasons and all(isinstance(one, OutputMissing) for one in answer.reasons)
+    }
+    read: set[str] = set()
+    needed: set[str] = set()
+    for task, answer in answers.items() if lost else ():
+        must_run = answer.verdict is Verdict.WILL_RUN and not answer.may_cut_off
+        found = lost.intersection(view.plan.tasks[task].needs)
+        (needed if must_run else read).update(found)
+    unneeded = [task for task in answers if task in read and task not in needed]
+    if unneeded:
+        names = [
+            one.path for task in unneeded for one in answers[task].reasons if isinstance(one, OutputMissing)
+        ]
+        if len(names) > 3:
+            names = list(dict.fromkeys(view.plan.tasks[task].rule for task in unneeded))
+        number = count(len(unneeded), "task runs", "tasks run")
+        yield (
+            f"{number} only because outputs were deleted that nothing else needs; to accept that: "
+            f"treadle evict {' '.join(map(quote, names))}"
+        )
 
 
 def _stakes(view: View, to_run: list[str]) -> Iterator[str]:
