@@ -97,10 +97,11 @@ def journal(run: str, events: list[Event], *, ended: bool = False) -> list[Event
 
 def view(past: Past) -> object:
     """All that anybody can ask."""
-    by_key = {
-        key: (past.evidence(key), past.last(key), past.seconds(key), past.attempt(key) is None)
-        for key in KEYS
-    }
+    by_key = {}
+    for key in KEYS:
+        last = past.attempt(key)
+        where = last and (last.task, last.run, last.attempt, last.n)
+        by_key[key] = (past.evidence(key), past.last(key), past.seconds(key), where)
     return by_key, {path: (past.maker(path), past.tombstone(path)) for path in PATHS}
 
 

@@ -103,8 +103,8 @@ class Past:
             if type(line) is Evicted:
                 tombstones[line.record.path] = line
             elif type(line) is Settled:
-                if (old := settled.pop(line.key, None)) is not None and line.seconds is None:
-                    line = _with_seconds(line, old.seconds)
+                if (old := settled.pop(line.key, None)) is not None:
+                    line = _settled_again(old, line)
                 settled[line.key] = line
                 for path in line.paths_present() if tombstones else ():
                     tombstones.pop(path, None)
@@ -113,8 +113,13 @@ class Past:
         self._makers = None
 
 
-def _with_seconds(line: Settled, seconds: float | None) -> Settled:
-    return line if seconds is None else msgspec.structs.replace(line, seconds=seconds)
+def _settled_again(old: Tried | Settled, new: Settled) -> Settled:
+    """The new evidence; where nothing was run for it, beside the attempt and the time of before."""
+    if new.n == 0:
+        new = msgspec.structs.replace(new, run=old.run, attempt=old.attempt, n=old.n)
+    if new.seconds is None and old.seconds is not None:
+        new = msgspec.structs.replace(new, seconds=old.seconds)
+    return new
 
 
 def _tried_again(old: Tried | Settled | None, new: Tried) -> Tried | Settled:

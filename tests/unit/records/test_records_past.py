@@ -154,6 +154,12 @@ def test_the_run_and_the_number_of_the_last_attempt_lead_to_its_log() -> None:
     assert (last.run, last.n, last.attempt, last.task) == (started().run, 4, 2, "a")
 
 
+def test_evidence_that_nothing_was_run_for_leaves_the_way_to_the_log() -> None:
+    touched = settled(0, "a", state=End.UP_TO_DATE, evidence=evidence("a", note="touched"), attempt=0)
+    last = past_of(settled(4, "a", attempt=2), touched).attempt("a")
+    assert (last.run, last.n, last.attempt, last.state) == (started().run, 4, 2, End.UP_TO_DATE)
+
+
 def test_folding_is_pure() -> None:
     events = story()
     first, second = fold([events]), fold([events])
