@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from treadle.api.session import Recovered
@@ -177,19 +177,18 @@ def notice(event: Noticed) -> str:
     """A warning that the engine noted while it ran, by its code."""
     values = event.values
     match event.code:
-        case "request-capped":
-            return (
-                f"warning: {count(int(values['tasks']), 'task')} (such as {event.task}) ask for up to "
-                f"{values['largest']} {values['resource']}; they get {values['budget']}, all there is"
-            )
-        case "disk-waiting":
+        case "capped":
+            number = int(values["tasks"])
+            more = f"{event.task} asks" if number == 1 else f"{number} tasks, such as {event.task}, ask"
+            return f"warning: {more} for more than there is: {_most(values)} is all that one task can get"
+        case "disk_waiting":
             return "the disk is full: nothing starts until there is space again"
-        case "disk-fine":
+        case "disk_fine":
             return "there is space again: going on"
-        case "disk-full":
+        case "disk_full":
             return "the disk stayed full: giving up; free some space and run again"
-        case "backend-failed":
-            return f"the backend failed: {values['message']}"
+        case "backend_failed":
+            return f"the backend failed: {values.get('message')}"
         case "not_set_aside" | "not_removed" | "not_written":
             return f"warning: {event.task}: {values['problem']}"
         case "input_changed":
@@ -200,6 +199,13 @@ def notice(event: Noticed) -> str:
             return f"note: {values.get('path')} was set aside as {values.get('aside')}"
     told = ", ".join(f"{name} {value}" for name, value in values.items())
     return f"note: {event.code.replace('_', ' ')} {event.task} {told}".rstrip()
+
+
+def _most(values: Mapping[str, str]) -> str:
+    """`2 threads`, `23.5G of memory`: what a request was cut to."""
+    if "memory" in values:
+        return f"{int(values['memory']) / 1024**3:.1f}G of memory"
+    return count(int(values["threads"]), "thread")
 
 
 def before_run(news: LockNews | Recovered) -> str:
