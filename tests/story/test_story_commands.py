@@ -208,7 +208,7 @@ def test_a_pipe_gets_no_colour_and_a_terminal_does(folder):
     env = {key: value for key, value in folder.env(TERM="xterm").items() if key != "NO_COLOR"}
     assert "\x1b" not in folder.treadle("plan", "--tasks", env=env).stdout
     for more, coloured in (({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)):
-        found = pexpect.run(f"{TREADLE} plan --tasks", cwd=folder.path, env={**env, **more})
+        found = pexpect.run(f"{TREADLE} plan --tasks", cwd=folder.path, env={**env, **more}, timeout=120)
         assert (b"\x1b[" in found) is coloured
 
 

@@ -68,7 +68,7 @@ def test_records_of_earlier_runs_stay_as_they_are(flow):
 
 def test_it_has_the_terminal(flow):
     found, status = pexpect.run(
-        f"{TREADLE} exec make/part=a", cwd=flow.path, env=flow.env(), withexitstatus=True
+        f"{TREADLE} exec make/part=a", cwd=flow.path, env=flow.env(), withexitstatus=True, timeout=120
     )
     assert b"a terminal" in found
     assert status == 0
@@ -85,6 +85,16 @@ def test_the_process_becomes_the_task(flow):
     process = flow.start("exec", "pid")
     process.communicate(timeout=60)
     assert flow.read("pid.txt") == f"{process.pid}\n"
+
+
+def test_it_is_no_attempt_of_a_run_and_stays_one_of_the_run_it_is_called_in(flow):
+    flow.flow(
+        '[[rules]]\nname = "r"\noutput = ["o"]\nshell = "echo attempt=${TREADLE_ATTEMPT-none} > {output}"\n'
+    )
+    flow.treadle("exec", "r")
+    assert flow.read("o") == "attempt=none\n"
+    flow.treadle("exec", "r", env=flow.env(TREADLE_ATTEMPT="outer.1"))
+    assert flow.read("o") == "attempt=outer.1\n"
 
 
 def test_it_is_run_from_anywhere_in_the_work_folder_of_its_workflow(flow):
@@ -146,7 +156,9 @@ def test_json_without_print_is_refused(flow):
 
 
 def test_a_shell_opens_in_the_environment_of_the_task(flow):
-    child = pexpect.spawn(TREADLE, ["exec", "make/part=b", "--shell"], cwd=flow.path, env=flow.env())
+    child = pexpect.spawn(
+        TREADLE, ["exec", "make/part=b", "--shell"], cwd=flow.path, env=flow.env(), timeout=120
+    )
     child.expect("nothing of it is recorded")
     child.sendline('echo "<$COLOUR>" in "$PWD"')
     child.expect_exact(f"<blue b> in {flow.path}")
@@ -160,7 +172,7 @@ def test_a_shell_opens_in_the_environment_of_the_task(flow):
 def test_a_shell_has_the_prelude_and_needs_no_inputs(flow):
     flow.flow('[defaults]\nshell_prelude = "export PRELUDE=yes"\n' + FLOW)
     (flow / "in.txt").unlink()
-    child = pexpect.spawn(TREADLE, ["exec", "make/part=b", "-i"], cwd=flow.path, env=flow.env())
+    child = pexpect.spawn(TREADLE, ["exec", "make/part=b", "-i"], cwd=flow.path, env=flow.env(), timeout=120)
     child.expect("nothing of it is recorded")
     child.sendline("echo prelude:$PRELUDE")
     child.expect("prelude:yes")

@@ -246,7 +246,7 @@ def test_without_a_terminal_and_without_a_yes_nothing_is_deleted(done, args):
 @pytest.mark.parametrize("args", ["evict upper", "clean upper"])
 @pytest.mark.parametrize(("answer", "gone"), [("y", True), ("", False), ("no", False)])
 def test_at_a_terminal_the_answer_counts(done, args, answer, gone):
-    child = pexpect.spawn(f"{TREADLE} {args}", cwd=done.path, env=done.env())
+    child = pexpect.spawn(f"{TREADLE} {args}", cwd=done.path, env=done.env(), timeout=120)
     child.expect_exact("up/deep/b.txt")
     child.expect_exact("[y/N]")
     child.sendline(answer)
