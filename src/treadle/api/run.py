@@ -13,7 +13,7 @@ from msgspec import Struct
 from treadle import __version__
 from treadle.api.log import engine_log
 from treadle.api.on_end import on_end
-from treadle.api.pipe import Planned, Request, View, plan_of, secrets_of, view_of
+from treadle.api.pipe import Request, View, plan_of, secrets_of, view_of
 from treadle.api.session import Recovered, Session, hold, record
 from treadle.backends.local import LocalBackend
 from treadle.base.files import write_whole
@@ -32,7 +32,8 @@ from treadle.records.runs import new_run, prune
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
-    """How to run; None: what this machine has. `memory` in bytes; `argv` goes into the journal."""
+    """How to run; None: what this machine has. `memory` in bytes, `grace` in seconds between SIGTERM and
+    SIGKILL; `argv` goes into the journal."""
 
     jobs: int | None = None
     memory: int | None = None
@@ -40,6 +41,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     fail_fast: bool = False
     max_failures: int | None = None
     keep_temporary: bool = False
+    grace: float = 10.0
     wait: bool = False
     assume_dead: bool = False
     patient: bool = False
@@ -96,20 +98,14 @@ def run(request: Request, options: RunOptions, front: Front) -> RunReport:
         if session.recovered.interrupted:
             planned = plan_of(request)
         view = view_of(planned, request, session.past)
-        _record_seen(session, planned, view)
+        # What was adopted, or looked at anew and found unchanged, need not be asked again.
+        record(session, view.plan, {**view.decision.refreshed, **view.decision.adopted}, time.time())
         if not view.decision.to_run():
             front.agree(view, mask)
             return RunReport(exit_code=0, view=view)
         if not front.agree(view, mask):
             return RunReport(exit_code=0, view=view)
         return _drive(session, view, options, front, mask, secrets)
-
-
-def _record_seen(session: Session, planned: Planned, view: View) -> None:
-    """What was adopted, and what was looked at anew and found unchanged, need not be asked again."""
-    found = {**view.decision.refreshed, **view.decision.adopted}
-    outputs = {task: planned.plan.tasks[task].outputs for task in found}
-    record(session, planned.plan.name, outputs, found, time.time())
 
 
 def _drive(
@@ -165,6 +161,7 @@ def _drive_options(options: RunOptions) -> DriveOptions:
         fail_fast=options.fail_fast,
         max_failures=options.max_failures or 0,
         keep_temporary=options.keep_temporary,
+        grace=options.grace,
         patient=options.patient,
     )
 

@@ -14,7 +14,7 @@ from treadle.api.session import Recovered
 from treadle.base.errors import OptionError
 from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
-from treadle.base.units import format_duration, parse_size
+from treadle.base.units import format_duration, parse_duration, parse_size
 from treadle.cli.live import Watcher, last_words, run_object, watcher
 from treadle.cli.options import add_decision, add_lock, add_workflow, request_of
 from treadle.cli.preview import hours_at_stake, summary_lines
@@ -37,6 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-k", "--keep-going", action="store_true", help="go on with what a failure leaves")
     parser.add_argument("--fail-fast", action="store_true", help="at the first failure cancel what runs")
     parser.add_argument("--max-failures", type=int, metavar="N", help="stop after N failures")
+    parser.add_argument(
+        "--grace",
+        default="10s",
+        metavar="TIME",
+        help="how long a task that is cancelled has between SIGTERM and SIGKILL (default: %(default)s)",
+    )
     parser.add_argument("--keep-temporary", action="store_true", help="delete no temporary outputs")
     add_lock(parser)
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
@@ -62,6 +68,7 @@ def options_of(args: argparse.Namespace) -> RunOptions:
     try:
         memory = parse_size(args.memory) if args.memory else None
         jobs = int(args.jobs) if args.jobs else None
+        grace = parse_duration(args.grace, zero=True)
     except ValueError as error:
         raise OptionError(str(error)) from None
     if (jobs is not None and jobs < 1) or (args.max_failures is not None and args.max_failures < 1):
@@ -73,6 +80,7 @@ def options_of(args: argparse.Namespace) -> RunOptions:
         fail_fast=args.fail_fast,
         max_failures=args.max_failures,
         keep_temporary=args.keep_temporary,
+        grace=grace,
         wait=args.wait,
         assume_dead=args.assume_dead,
         patient=sys.stdin.isatty() and sys.stderr.isatty(),
