@@ -27,7 +27,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 @pytest.mark.xdist_group("package")
 def test_the_sdist_has_what_a_packager_needs(built: pathlib.Path) -> None:
     (sdist,) = built.glob("*.tar.gz")
-    names = {name.split("/", 1)[1] for name in tarfile.open(sdist).getnames() if "/" in name}
+    with tarfile.open(sdist) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "Makefile"} <= names
     assert any(name.startswith("tests/") for name in names)
 

@@ -14,7 +14,8 @@ def counts(path: str) -> dict[str, int]:
 def main(out: str, paths: list[str]) -> None:
     texts = {pathlib.Path(path).name.removesuffix(".words.tsv"): counts(path) for path in paths}
     shared = set.intersection(*(set(words) for words in texts.values()))
-    lines = ["# Words in three old texts", "", "| text | words | different | most frequent |", "|---|---|---|---|"]
+    lines = ["# Words in three old texts", ""]
+    lines += ["| text | words | different | most frequent |", "|---|---|---|---|"]
     for name, words in texts.items():
         first = next(iter(words))
         lines.append(f"| {name} | {sum(words.values())} | {len(words)} | {first} ({words[first]}) |")

@@ -21,7 +21,8 @@ def main(out: str, sites: str, flagstats: list[str]) -> None:
     for index, path in enumerate(flagstats):
         mapped = re.search(r"mapped \((\d+\.\d+)%", pathlib.Path(path).read_text())
         name = pathlib.Path(path).name.removesuffix(".flagstat.txt")
-        lines.append(f"| {name} | {mapped[1] if mapped else '?'} % | {sum(calls[index] for calls in called)} |")
+        found = sum(calls[index] for calls in called)
+        lines.append(f"| {name} | {mapped[1] if mapped else '?'} % | {found} |")
     pathlib.Path(out).write_text("\n".join(lines) + "\n")
 
 

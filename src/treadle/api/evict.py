@@ -26,7 +26,6 @@ from treadle.engine.check import Eyes, same
 from treadle.engine.slate import recorded_outputs
 from treadle.plan.select import select
 from treadle.plan.task import ScheduledPlan, ScheduledTask
-from treadle.records.compact import Checkpoint
 from treadle.records.event import End, FileRecord, OutputEvicted, evidence_key
 from treadle.records.line import Evicted
 from treadle.records.lock import LockNews
@@ -157,15 +156,7 @@ def _bury(session: Session, view: View, found: Eviction) -> Eviction:
         one for one in found.burials if not one.there or same(one.record, eyes.at(one.record.path))
     )
     now = time.time()
-    session.lock.check()
-    checkpoint = Checkpoint.open(session.state)
-    try:
-        checkpoint.note(
-            OutputEvicted(time=now, task=one.task, key=one.key, record=one.record) for one in burials
-        )
-        checkpoint.flush()
-    finally:
-        checkpoint.close()
+    session.note(OutputEvicted(time=now, task=one.task, key=one.key, record=one.record) for one in burials)
     for one in burials:
         if one.there:
             remove(eyes.place(one.record.path))

@@ -27,6 +27,7 @@ from treadle.records.past import Past, load_past
 from treadle.rules.expand import Expansion, expand
 from treadle.rules.holes import secret_variable
 from treadle.rules.listing import DiskListing
+from treadle.rules.placeholder import spelled
 from treadle.rules.read import ReadOptions, read
 from treadle.rules.schema import Workflow
 from treadle.rules.selection import parse_selection
@@ -189,7 +190,7 @@ def look(request: Request) -> View:
 
 def secrets_of(workflow: Workflow) -> dict[str, str]:
     """Sensitive config values by the environment variable that hands them to a job."""
-    return {secret_variable(key): str(workflow.config[key]) for key in sorted(workflow.sensitive)}
+    return {secret_variable(key): spelled(workflow.config[key]) for key in sorted(workflow.sensitive)}
 
 
 def mask_of(workflow: Workflow) -> Mask:

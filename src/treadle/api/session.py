@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from msgspec import Struct
@@ -10,8 +10,10 @@ from msgspec import Struct
 from treadle.base.layout import StateFolder
 from treadle.base.mask import Mask
 from treadle.engine.orphans import Ended, end_orphans
+from treadle.plan.task import ScheduledPlan
 from treadle.records.compact import Checkpoint
-from treadle.records.event import End, Evidence, TaskSettled, evidence_key
+from treadle.records.event import End, Event, Evidence, TaskSettled, evidence_key
+from treadle.records.line import line_of
 from treadle.records.lock import Lock, LockNews, acquire
 from treadle.records.past import Past
 from treadle.records.recover import Interrupted, recover
@@ -27,12 +29,31 @@ class Recovered(Struct, frozen=True):
 
 
 class Session(Struct, frozen=True):
-    """A held work folder: `past` is everything that is recorded."""
+    """A held work folder: `past` is everything that is recorded, `mask` hides the workflow's secrets."""
 
     state: StateFolder
     lock: Lock
     past: Past
     recovered: Recovered
+    mask: Mask
+
+    def note(self, events: Iterable[Event]) -> None:
+        """Record what happened without a run (evidence taken over, tombstones), durably.
+
+        It goes into the checkpoint file alone: there is no journal that it could be a copy of. Raises
+        `LockError` when the folder is no longer ours, `DiskError`.
+        """
+        lines = [line for event in events if (line := line_of(event, "", self.mask)) is not None]
+        if not lines:
+            return
+        self.lock.check()
+        checkpoint = Checkpoint.open(self.state, mask=self.mask)
+        try:
+            checkpoint.append(lines)
+            checkpoint.flush()
+        finally:
+            checkpoint.close()
+        self.past.add(lines)
 
 
 @contextmanager
@@ -62,36 +83,20 @@ def hold(
         recovered = Recovered(recovery.runs, recovery.interrupted, tuple(done))
         if recovered.runs:
             say(recovered)
-        yield Session(state, lock, recovery.past, recovered)
+        yield Session(state, lock, recovery.past, recovered, mask)
     finally:
         lock.release()
 
 
-def record(
-    session: Session,
-    plan: str,
-    outputs: Mapping[str, Sequence[str]],
-    found: Mapping[str, Evidence],
-    now: float,
-) -> None:
-    """Write evidence that no attempt made (adopted, touched, looked at anew) into the checkpoint file.
-
-    `outputs` are those of each task of the plan named `plan`, in order.
-    """
-    if not found:
-        return
-    checkpoint = Checkpoint.open(session.state)
-    try:
-        checkpoint.note(
-            TaskSettled(
-                time=now,
-                task=task,
-                key=evidence_key(plan, task, tuple(outputs[task])),
-                state=End.UP_TO_DATE,
-                evidence=evidence,
-            )
-            for task, evidence in found.items()
+def record(session: Session, plan: ScheduledPlan, found: Mapping[str, Evidence], now: float) -> None:
+    """Record evidence by task that no attempt made: adopted, touched, or looked at anew."""
+    session.note(
+        TaskSettled(
+            time=now,
+            task=task,
+            key=evidence_key(plan.name, task, plan.tasks[task].outputs),
+            state=End.UP_TO_DATE,
+            evidence=evidence,
         )
-        checkpoint.flush()
-    finally:
-        checkpoint.close()
+        for task, evidence in found.items()
+    )

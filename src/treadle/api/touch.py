@@ -36,6 +36,5 @@ def touch(
             selected = select(plan, request.targets, workdir=planned.workdir, upstream=False)
         options = Options(selected=selected, workdir=planned.workdir, flowdir=planned.workflow.folder)
         found = adopt.touch(plan, session.past, options)
-        session.lock.check()
-        record(session, plan.name, {task: plan.tasks[task].outputs for task in found}, found, time.time())
+        record(session, plan, found, time.time())
     return tuple(found)
