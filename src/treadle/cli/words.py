@@ -196,7 +196,8 @@ def notice(event: Noticed) -> str:
         case "output_untouched":
             return f"note: {event.task} left {values.get('path')} as it was"
         case "set_aside":
-            return f"note: {values.get('path')} was set aside as {values.get('aside')}"
+            beside = values.get("aside", "").rpartition("/")[2]
+            return f"note: {values.get('path')} was set aside as {beside}"
     told = ", ".join(f"{name} {value}" for name, value in values.items())
     return f"note: {event.code.replace('_', ' ')} {event.task} {told}".rstrip()
 
