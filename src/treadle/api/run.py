@@ -13,7 +13,7 @@ from msgspec import Struct
 from treadle import __version__
 from treadle.api.log import engine_log
 from treadle.api.on_end import on_end
-from treadle.api.pipe import Request, View, plan_of, secrets_of, view_of
+from treadle.api.pipe import Request, View, mask_of, plan_of, secrets_of, view_of
 from treadle.api.session import Recovered, Session, hold, record
 from treadle.backends.local import LocalBackend
 from treadle.base.files import write_whole
@@ -89,9 +89,7 @@ def run(request: Request, options: RunOptions, front: Front) -> RunReport:
     """
     planned = plan_of(request)
     secrets = secrets_of(planned.workflow)
-    mask = Mask()
-    for value in secrets.values():
-        mask.add(value)
+    mask = mask_of(planned.workflow)
     with hold(
         planned.workdir, mask=mask, wait=options.wait, assume_dead=options.assume_dead, say=front.say
     ) as session:

@@ -10,6 +10,7 @@ from treadle.decide.reason import (
     Answer,
     AnyReason,
     Forced,
+    InputChanged,
     LastFailed,
     NeverRan,
     OutputChanged,
@@ -43,6 +44,7 @@ class Own:
         self.refreshed: dict[str, Evidence] = {}
         self.adopted: dict[str, Evidence] = {}
         self.adoptable: list[str] = []
+        self._spoiled: set[str] = set()  # outputs that someone else changed, and that will be made again
         skips = Skips(plan, facts, options)
         for task in chosen(plan, options):
             key = evidence_key(plan.name, task.id, task.outputs)
@@ -61,10 +63,13 @@ class Own:
         if evidence is None and last is None and not forced:
             evidence = self._adopted(task)
         reasons = self._reasons(task, key, evidence, last)
+        if self._spoiled and options.cutoff:
+            reasons = tuple([why for why in reasons if not self._will_be_as_it_was(why)])
         if forced:
             reasons = (*reasons, _FORCED)
         if reasons:
             self.firm.append(task.id)
+            self._spoiled.update(why.path for why in reasons if isinstance(why, OutputChanged))
             return Answer(Verdict.WILL_RUN, reasons)
         if self._facts.evicted and not self._facts.evicted.isdisjoint(task.outputs):
             self.evicted[task.id] = tuple([path for path in task.outputs if path in self._facts.evicted])
@@ -72,6 +77,10 @@ class Own:
         if not note and self._facts.unread and self._is_unread(task):
             note = "unread"
         return _NOTED.get(note) or Answer(Verdict.UP_TO_DATE, note=note)
+
+    def _will_be_as_it_was(self, why: AnyReason) -> bool:
+        """An input that its maker makes again is not judged by what someone else left in its place."""
+        return isinstance(why, InputChanged) and why.how != "while_running" and why.path in self._spoiled
 
     def _adopted(self, task: ScheduledTask) -> Evidence | None:
         """Evidence for outputs that nobody knows, where the user wants them taken over."""

@@ -79,11 +79,11 @@ def test_readers_of_a_missing_output_that_is_made_again_may_be_cut_off(chain):
     assert chain.to_run() == []
 
 
-def test_a_reader_of_an_edited_output_runs_by_itself(chain):
+def test_a_reader_of_an_edited_output_waits_for_what_its_maker_makes_of_it(chain):
     chain.write("a.out", "edited")
     found = summary(chain)
     assert found["a"] == ((OutputChanged(path="a.out"),), False)
-    assert found["b"] == ((InputChanged(path="a.out"),), False)
+    assert found["b"] == ((Upstream(task="a", root="a"),), True)
 
 
 def test_depends_on_a_task_that_runs_counts_as_changed(chain):
