@@ -188,10 +188,11 @@ def _check_free(inputs: Iterable[Entry], single: Iterable[Pattern], ground: Grou
     free = ground.sources.free
     if not free:
         return
-    patterns = [entry.pattern for entry in inputs if not entry.pattern.alone] + list(single)
+    patterns = [entry.pattern for entry in inputs if not (entry.folder or entry.pattern).alone]
+    patterns += single
     for pattern in patterns:
         for name in pattern.names:
             if name in free:
                 message = f"the column {name} holds paths, so {{{name}}} cannot be used in '{pattern.text}'"
-                hint = f'a column of paths stands alone, as a whole input: "{{{name}}}"'
+                hint = f'it stands alone: "{{{name}}}", or {{ path = "{{{name}}}", pattern = "*" }}'
                 ground.findings.error("path-in-path", message, pattern.place, hint)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from treadle.rules.blueprint import Blueprint
 from treadle.rules.finder import Finder
+from treadle.rules.join import join_sources
 from treadle.rules.listing import Listing
 from treadle.rules.rows import Values
 from treadle.rules.selection import Selection, choose
@@ -55,10 +56,11 @@ def _pairs(sources: Sources) -> frozenset[str]:
     )
 
 
-def complete(rules: Iterable[Expanded], known: Iterable[str], finder: Finder) -> set[str]:
+def complete(rules: Iterable[Expanded], sources: Sources, known: Iterable[str], finder: Finder) -> set[str]:
     """The samples all of whose inputs are there or planned: what `ready` means."""
     lacking: set[str] = set()
     for rule in rules:
+        lacking |= _not_found(rule, sources)
         places = [at for at, name in enumerate(rule.blueprint.names) if name in _NAMES]
         entries = [entry for entry in rule.drafter.entries if entry.entry.names and not entry.entry.variables]
         for row in rule.rows.rows if places and entries else ():
@@ -66,3 +68,16 @@ def complete(rules: Iterable[Expanded], known: Iterable[str], finder: Finder) ->
             if not all(finder.planned(path) or finder.listing.exists(path) for path in paths):
                 lacking.update(row[at] for at in places)
     return set(known) - lacking
+
+
+def _not_found(rule: Expanded, sources: Sources) -> set[str]:
+    """The samples that the tables give to a rule, but for which its inputs were not found on the disk."""
+    names = rule.blueprint.names
+    lost: set[str] = set()
+    if not any(origin.endswith("(disk)") for origin in rule.rows.origins):
+        return lost
+    for at, name in enumerate(names):
+        if name in _NAMES and name not in rule.blueprint.open:
+            given = {row[0] for row in join_sources(sources.using(names), (name,)).rows}
+            lost |= given - {row[at] for row in rule.rows.rows}
+    return lost

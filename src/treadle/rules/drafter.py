@@ -9,7 +9,7 @@ from treadle.base.place import Diagnostic
 from treadle.plan.task import Command, Draft, Skip
 from treadle.rules.agree import Agreement
 from treadle.rules.blueprint import Blueprint
-from treadle.rules.command import Filling, TextTemplate
+from treadle.rules.command import Filling
 from treadle.rules.condition_terms import Setting
 from treadle.rules.entry_paths import EntryPaths
 from treadle.rules.finder import Finder
@@ -17,7 +17,7 @@ from treadle.rules.join import picker
 from treadle.rules.matching import ways
 from treadle.rules.pattern import Pattern, Row
 from treadle.rules.rows import Rows
-from treadle.rules.rule_texts import HOOKS
+from treadle.rules.rule_texts import HOOKS, rendered
 from treadle.rules.section import Findings
 
 _NOTHING: frozenset[str] = frozenset()
@@ -140,10 +140,7 @@ class Drafter:
 
     def _setting(self, filling: Filling) -> Setting:
         place = self.blueprint.rule.at("when")
-        params = {
-            name: param.render(filling, []) if isinstance(param, TextTemplate) else param
-            for name, param in self.blueprint.texts.params.items()
-        }
+        params = {name: rendered(param, filling) for name, param in self.blueprint.texts.params.items()}
         return Setting(filling.wildcards, params, lambda path: self._finder.exists(path, place))
 
     def _ancient(self, lists: Sequence[tuple[str, ...]], inputs: Sequence[str]) -> frozenset[str]:

@@ -60,6 +60,8 @@ class EntryPaths:
         entry, finder = self.entry, self._finder
         look = partial(finder.find_in, entry.folder) if entry.folder else finder.find
         named = dict(zip(entry.pattern.names, values))
+        if entry.folder and entry.folder.alone:  # a column of paths: any spelling may stand there
+            named[entry.folder.alone] = normal(named[entry.folder.alone])
         paths = tuple(path for path, _ in look(entry.pattern, named).matches)
         self._claim(paths, values)
         self._found[values] = paths or (entry.pattern.fill(named),)

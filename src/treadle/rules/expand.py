@@ -38,25 +38,30 @@ from treadle.rules.values import check_sources, gathered
 __all__ = ["Expansion", "RuleInfo", "expand"]
 
 
-def expand(workflow: Workflow, listing: Listing, selection: Selection = EVERYTHING) -> Expansion:
+def expand(
+    workflow: Workflow, listing: Listing, selection: Selection = EVERYTHING, *, lenient: bool = False
+) -> Expansion:
     """All tasks of a workflow, for what `listing` says is there.
 
     The same workflow and listing give the same drafts, in the order of the rules in the file and of the
-    values in their tables. Raises WorkflowError with everything that is wrong, OptionError when it is the
-    selection that is.
+    values in their tables. `lenient`: where no source file matches, that is a warning, and the rule has no
+    tasks. Raises WorkflowError with everything that is wrong, OptionError when it is the selection that is.
     """
-    return _Expander(workflow, listing, selection).expansion()
+    return _Expander(workflow, listing, selection, lenient).expansion()
 
 
 class _Expander:
     """The pipe with what flows through it: findings, what is planned so far, what rules are read against."""
 
-    def __init__(self, workflow: Workflow, listing: Listing, selection: Selection) -> None:
+    def __init__(
+        self, workflow: Workflow, listing: Listing, selection: Selection, lenient: bool = False
+    ) -> None:
         self.workflow = workflow
         self.listing = listing
         self.selection = selection
         self.findings = Findings()
-        self.finder = Finder(listing, self.findings, tell_ghosts=not selection.narrows)
+        ghosts = not selection.narrows
+        self.finder = Finder(listing, self.findings, tell_ghosts=ghosts, lenient=lenient)
         self.trip = Trip(self.finder, self.findings, replaced=selection.replaced)
 
     def expansion(self) -> Expansion:
@@ -65,7 +70,7 @@ class _Expander:
         ground = self._with_sources(ground, [empty_source(hunt) for hunt in found])
         blueprints = self._read(self.workflow.rules, ground)
         makers = Makers(blueprints)
-        fed_by = feeds(blueprints, makers)
+        fed_by = feeds(blueprints, makers, ground.sources)
         order = in_order(blueprints, fed_by, self.findings)
         first = feeders(found, blueprints, makers, fed_by, self.findings)
         self._settle()
@@ -113,10 +118,7 @@ class _Expander:
     def _bag(self, hunt: Hunt) -> Source:
         source = bag(hunt, self.finder, self.findings)
         if not source.rows:
-            message = f"no file matches {hunt.key} '{hunt.pattern.text}'"
-            self.findings.error(
-                "no-match", message, hunt.pattern.place, "are the files there, under that name?"
-            )
+            self.finder.missing(f"no file matches {hunt.key} '{hunt.pattern.text}'", hunt.pattern.place)
         return source
 
     def _read(self, rules: Sequence[Rule], ground: Ground) -> list[Blueprint]:
@@ -149,10 +151,10 @@ class _Expander:
         known = known_samples(ground.sources, blueprints, self.listing)
 
         def ready() -> Collection[str]:
-            survey = _Expander(self.workflow, self.listing, EVERYTHING)
+            survey = _Expander(self.workflow, self.listing, EVERYTHING, lenient=True)
             survey._expand(blueprints, order, fed_by, _all(ground))
             survey._settle()
-            return complete(survey.trip.in_file_order(), known, survey.finder)
+            return complete(survey.trip.in_file_order(), ground.sources, known, survey.finder)
 
         values = select(self.selection, ground.sources, known, ready)
         return values, replace(ground, unselected=unselected(values, known))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
@@ -11,10 +10,10 @@ from treadle.base.place import Place
 from treadle.rules.listing import Listing, PathListing
 from treadle.rules.matching import Values
 from treadle.rules.pattern import Pattern
+from treadle.rules.pattern_text import CONTROL
 from treadle.rules.section import Findings
 from treadle.rules.tree import NOTHING, Match
 
-_UNFIT = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 _SHOWN = 5
 
 
@@ -26,9 +25,15 @@ class Found(Struct, frozen=True):
 
 
 class Finder:
-    """The disk and the outputs planned so far; what is planned hides what lies on the disk."""
+    """The disk and the outputs planned so far; what is planned hides what lies on the disk.
 
-    def __init__(self, listing: Listing, findings: Findings, *, tell_ghosts: bool = True) -> None:
+    `lenient`: source files that are not there are a warning.
+    """
+
+    def __init__(
+        self, listing: Listing, findings: Findings, *, tell_ghosts: bool = True, lenient: bool = False
+    ) -> None:
+        self.lenient = lenient
         self.listing = listing
         self._findings = findings
         self._tell_ghosts = tell_ghosts
@@ -63,6 +68,11 @@ class Finder:
         planned = self._planned.match(folder, known)
         return Found(planned, "plan") if planned else self.find(pattern, known)
 
+    def missing(self, message: str, place: Place, hint: str = "") -> None:
+        """Tell that nothing was found which had to be."""
+        tell = self._findings.warn if self.lenient else self._findings.error
+        tell("no-match", message, place, hint or "are the files there, under that name?")
+
     def exists(self, path: str, place: Place) -> bool:
         """Whether `path` is on the disk; a condition at `place` asks."""
         self._asked.setdefault(path, place)
@@ -84,7 +94,7 @@ class Finder:
             ghosts.update((path, None) for path, _ in there if path not in kept)
 
     def _fit(self, path: str, pattern: Pattern) -> bool:
-        if not _UNFIT.search(path):
+        if not CONTROL.search(path):
             return True
         if path not in self._refused:
             self._refused[path] = None

@@ -5,18 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 
+from treadle.plan.paths import normal
 from treadle.rules.blueprint import Blueprint
+from treadle.rules.constraint import constraint
+from treadle.rules.join import TooManyRowsError, join_sources
 from treadle.rules.language import meet
-from treadle.rules.pattern import Pattern, Text
+from treadle.rules.pattern import Pattern, Text, Wild
 from treadle.rules.section import Findings
+from treadle.rules.values import Sources
 
 Feeds = list[tuple[int, ...]]
+
+_ANY_PATH = constraint(".+")
+_MOST_VALUES = 2_000  # that are tried one by one; with more, whatever could be made counts
 
 
 class Makers:
     """The outputs of all rules, by the first folder of their paths."""
 
     def __init__(self, blueprints: Sequence[Blueprint]) -> None:
+        self._blueprints = blueprints
         self._by_folder: dict[str, list[tuple[int, Pattern]]] = {}
         self._anywhere: list[tuple[int, Pattern]] = []
         for number, blueprint in enumerate(blueprints):
@@ -24,6 +32,14 @@ class Makers:
                 folder = _first_folder(output.pattern)
                 shelf = self._anywhere if folder is None else self._by_folder.setdefault(folder, [])
                 shelf.append((number, output.pattern))
+
+    def among(self, numbers: Iterable[int], pattern: Pattern) -> set[int]:
+        """Those of these rules an output of which could match the pattern."""
+        return {
+            number
+            for number in numbers
+            if any(meet(pattern.parts, made.pattern.parts) for made in self._blueprints[number].outputs)
+        }
 
     def of(self, pattern: Pattern) -> set[int]:
         """The rules an output of which could match the pattern."""
@@ -44,17 +60,52 @@ def _first_folder(pattern: Pattern) -> str | None:
     return text.text if len(first) == 1 and isinstance(text, Text) else None
 
 
-def feeds(blueprints: Sequence[Blueprint], makers: Makers) -> Feeds:
+def feeds(blueprints: Sequence[Blueprint], makers: Makers, sources: Sources) -> Feeds:
     """For each rule those whose outputs could be found by its globs or give values to its wildcards."""
     found: Feeds = []
     for blueprint in blueprints:
         numbers: set[int] = set()
         for entry in blueprint.searching():
-            numbers |= makers.of(entry.pattern)
-            if entry.folder is not None:
-                numbers |= makers.of(entry.folder)
+            for pattern in (entry.pattern, entry.folder):
+                if pattern is not None:
+                    numbers |= _makers_of(pattern, makers, sources)
         found.append(tuple(sorted(numbers)))
     return found
+
+
+def _makers_of(pattern: Pattern, makers: Makers, sources: Sources) -> set[int]:
+    """The rules that may make what matches, for the values that the tables give to its wildcards.
+
+    Those that no value fits are no makers: a circle through them would be none.
+    """
+    found = makers.of(_widened(pattern, sources.free))
+    names = [name for name in pattern.names if name in sources.names]
+    if not names or not found:
+        return found
+    try:
+        rows = join_sources(sources.using(names), names).rows
+    except TooManyRowsError:
+        return found
+    if not rows or len(rows) > _MOST_VALUES:
+        return found
+    close: set[int] = set()
+    for row in rows:
+        known = {name: normal(value) for name, value in zip(names, row)}
+        close |= makers.among(found - close, pattern.bind(known))
+        if close == found:
+            break
+    return close
+
+
+def _widened(pattern: Pattern, free: frozenset[str]) -> Pattern:
+    """The pattern with wildcards that stand for whole paths taken as such."""
+    if free.isdisjoint(pattern.names):
+        return pattern
+    parts = [
+        Wild(part.name, _ANY_PATH) if isinstance(part, Wild) and part.name in free else part
+        for part in pattern.parts
+    ]
+    return Pattern.of(pattern.text, tuple(parts), pattern.place)
 
 
 def in_order(blueprints: Sequence[Blueprint], fed_by: Feeds, findings: Findings) -> list[int]:

@@ -101,6 +101,14 @@ class Pattern(Struct, frozen=True):
         """The path for these values; a glob stays as it is written."""
         return "".join(values[part.name] if isinstance(part, Wild) else spell(part) for part in self.parts)
 
+    def bind(self, known: Mapping[str, str]) -> Pattern:
+        """The pattern with these wildcards filled in; their values are no globs."""
+        parts = [
+            Text(known[part.name]) if isinstance(part, Wild) and part.name in known else part
+            for part in self.parts
+        ]
+        return Pattern.of(self.text, tuple(parts), self.place)
+
     def stem(self, known: Mapping[str, str]) -> str:
         """The folder that all matches lie in, as far as it is known (empty: the work folder)."""
         texts: list[str] = []

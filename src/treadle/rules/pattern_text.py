@@ -31,7 +31,8 @@ COMMAND_ONLY = frozenset(
 )
 _GLOB = re.compile(r"\*+|\?|\[(?![!^]?\])[!^]?[^\]/\0]*\]|\[[!^]?\][^\]/\0]*\]")
 _HOLE = re.compile("\0([0-9]+)\0")
-CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# What no path may hold: control characters and line ends of any kind, and what is no UTF-8.
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _INLINE = re.compile(r"\{\w+,")  # `{sample,[0-9]+}`: how another engine writes a constraint
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -72,7 +73,14 @@ class PathText(Struct):
         if "{config." not in text:
             return text
         pieces = [self._config(mark, place) if _is_config(mark) else _source(mark) for mark in scan(text)]
-        return None if None in pieces else "".join(piece for piece in pieces if piece is not None)
+        if None in pieces:
+            return None
+        filled = "".join(piece or "" for piece in pieces)
+        if filled.startswith("/") and not pieces[0]:
+            message = f"config is empty at the beginning of '{text}', which would make it '{filled}'"
+            self.problem("empty-config", message, place, "give the key a value; '.' is the work folder")
+            return None
+        return filled
 
     def _config(self, mark: str | Mark, place: Place) -> str | None:
         assert isinstance(mark, Mark)

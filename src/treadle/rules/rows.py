@@ -140,9 +140,10 @@ class _Reader:
                     return None
                 paths.setdefault(values, []).append(path)
         if not paths:
-            if "disk" not in origins:  # else what is there has a name that was refused
-                self._no_match(entry)
-            return None
+            if "disk" in origins:  # what is there has a name that was refused
+                return None
+            self._no_match(entry)
+            return Table(pattern.names, []) if self.finder.lenient else None
         self.origins += [f"{pattern.text} ({origin})" for origin in origins if origin]
         if not self._sound(entry, paths):
             return None
@@ -183,9 +184,7 @@ class _Reader:
             f"no file matches '{pattern.text}', so {braced} of rule {self.blueprint.rule.name} has no values"
         )
         hint = next((near for name in open_names if (near := did_you_mean(name, sorted(known)))), "")
-        self.findings.error(
-            "no-match", message, pattern.place, hint or "are the files there, under that name?"
-        )
+        self.finder.missing(message, pattern.place, hint)
 
     def _sound(self, entry: Entry, rows: Collection[Row]) -> bool:
         """Whether what was found may stand in other paths: no `.` and `..`, no odd parts."""

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from treadle.base.place import Place
-from treadle.rules.command import Known, ShellTemplate, TextTemplate
+from treadle.base.place import Diagnostic, Place
+from treadle.rules.command import Filling, Known, ShellTemplate, TextTemplate
 from treadle.rules.condition import Condition, Scope, parse_condition
 from treadle.rules.condition_text import ConditionError
 from treadle.rules.pattern_text import PathText
 from treadle.rules.schema import Rule, Value
 from treadle.rules.script import Script, read_script
 from treadle.rules.section import Findings
+
+# A param: a template where it holds placeholders, else its value; of an array, each item so.
+Param = TextTemplate | Value
 
 HOOKS = ("pre_exec", "on_success", "on_failure")
 
@@ -36,7 +39,7 @@ class RuleTexts(Struct, frozen=True):
     shells: Mapping[str, ShellTemplate]
     script: Script | None
     env: tuple[tuple[str, TextTemplate], ...]
-    params: Mapping[str, TextTemplate | Value]
+    params: Mapping[str, Param]
     condition: Condition | None
     uses: tuple[Use, ...]
     secrets: tuple[str, ...]
@@ -62,7 +65,13 @@ def read_texts(
         (name, TextTemplate.parse(text, known, rule.at(f"envvars.{name}"), problems))
         for name, text in rule.envvars.items()
     )
-    params = {name: _param(name, value, rule, known) for name, value in rule.params.items()}
+    before = {(one.code, one.message) for one in problems}
+    found: list[Diagnostic] = []
+    params = {
+        name: _param(value, known, rule.at(f"params.{name}"), found) for name, value in rule.params.items()
+    }
+    # What is wrong with a param was told already where a text names it.
+    problems += [one for one in found if (one.code, one.message) not in before]
     condition = _condition(rule, known, paths, findings) if rule.when else None
     templates = [*shells.values(), *([script.template] if script else []), *(one for _, one in env)]
     return RuleTexts(
@@ -77,11 +86,19 @@ def read_texts(
     )
 
 
-def _param(name: str, value: Value, rule: Rule, known: Known) -> TextTemplate | Value:
-    """A param as a template when it holds placeholders; what is wrong with it is told where it is used."""
+def _param(value: Value, known: Known, place: Place, problems: list[Diagnostic]) -> Param:
+    if isinstance(value, tuple):
+        return tuple(_param(item, known, place, problems) for item in value)
     if not isinstance(value, str) or "{" not in value:
         return value
-    return TextTemplate.parse(value, known, rule.at(f"params.{name}"), [], lenient=True)
+    return TextTemplate.parse(value, known, place, problems, lenient=True)
+
+
+def rendered(param: Param, filling: Filling) -> Value:
+    """The value of a param for one task, with its type."""
+    if isinstance(param, tuple):
+        return tuple(rendered(item, filling) for item in param)
+    return param.render(filling, []) if isinstance(param, TextTemplate) else param
 
 
 def _condition(rule: Rule, known: Known, paths: PathText, findings: Findings) -> Condition | None:
@@ -98,7 +115,7 @@ def _uses(
     shells: Mapping[str, ShellTemplate],
     script: Script | None,
     env: Iterable[tuple[str, TextTemplate]],
-    params: Mapping[str, TextTemplate | Value],
+    params: Mapping[str, Param],
     condition: Condition | None,
 ) -> Iterator[Use]:
     if condition:
@@ -109,9 +126,10 @@ def _uses(
         yield from _each(sorted(script.template.names), "script", rule.at("script"))
     for name, text in env:
         yield from _each(sorted(text.names), f"envvars.{name}", text.place)
-    for name, param in params.items():
-        if isinstance(param, TextTemplate):
-            yield from _each(sorted(param.names), f"params.{name}", param.place)
+    for name, value in params.items():
+        for param in value if isinstance(value, tuple) else (value,):
+            if isinstance(param, TextTemplate):
+                yield from _each(sorted(param.names), f"params.{name}", param.place)
 
 
 def _each(names: Iterable[str], key: str, place: Place) -> Iterator[Use]:

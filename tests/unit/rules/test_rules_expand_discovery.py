@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from rules_world import SAMPLES, error, errors, expanded, notes, tasks
+from rules_world import HEAD, SAMPLES, error, errors, expanded, notes, tasks
+
+from treadle.rules.expand import expand
+from treadle.rules.listing import PathListing
+from treadle.rules.read import read_text
 
 COUNT = """
 [[rules]]
@@ -240,3 +244,33 @@ def test_a_wildcard_crosses_folders_only_by_its_constraint(constraint: str) -> N
     this = COUNT.replace("texts/{text}.txt", "texts/{rest}.txt").replace("{text}", "{rest}")
     found = [draft.inputs[0] for draft in expanded(constraint + this, DISK).drafts]
     assert ("texts/deep/d.txt" in found) is bool(constraint)
+
+
+def test_lenient_expansion_takes_missing_source_files_for_a_warning() -> None:
+    workflow = read_text(HEAD + COUNT + TOP + ALL)
+    found = expand(workflow, PathListing([]), lenient=True)
+    assert [note.code for note in found.notes] == ["no-match", "no-match"]
+    assert [(info.rule, info.tasks) for info in found.sources] == [("count", 0), ("top", 0), ("all", 1)]
+
+
+def test_a_glob_that_no_value_of_a_table_leads_to_an_output_is_no_circle() -> None:
+    merge = rule("merge", '"in/{sample}/*.fq"', "in/merged/{sample}.fq")
+    found = tasks(SAMPLES + merge, ["in/S1/a.fq"])
+    assert found["merge/sample=S1"].inputs == ("in/S1/a.fq",)
+    own = rule("own", '"in/{sample}/*.fq"', "in/{sample}/all.fq")
+    assert error(SAMPLES + own, ["in/S1/a.fq"]).code == "discovery-circle"
+
+
+def test_folders_of_a_table_are_looked_into_behind_the_rules_that_fill_them() -> None:
+    table = '[[tables]]\nname = "t"\nrows = [{ run = "raw/r1" }, { run = "/seq/r2" }]\n'
+    total = rule("total", "", "o").replace("[]", '{ path = "{run}", pattern = "*.fq" }')
+    fetch = SAMPLES + rule("fetch", "", "raw/r1/{sample}.fq")
+    found = tasks(table + total + fetch, ["/seq/r2/x.fq"])
+    assert found["total"].inputs == ("raw/r1/S1.fq", "raw/r1/S2.fq", "raw/r1/S3.fq", "/seq/r2/x.fq")
+
+
+def test_samples_that_a_pattern_finds_order_the_rules_as_well() -> None:
+    merge = rule("merge", '"out/{sample}/*.txt"', "all/{sample}.txt")
+    split = rule("split", '"raw/{sample}.fq"', "out/{sample}/part.txt")
+    found = tasks(merge + split, ["raw/S1.fq"], head=SAMPLE_PATTERN)
+    assert found["merge/sample=S1"].inputs == ("out/S1/part.txt",)

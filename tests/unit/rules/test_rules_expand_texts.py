@@ -137,3 +137,30 @@ def test_warnings_about_a_text_are_notes_once() -> None:
 def test_a_rule_with_neither_command_nor_outputs_is_a_task_that_only_gathers() -> None:
     draft = tasks(rule('input = ["a", "b"]'))["r"]
     assert (draft.inputs, draft.outputs, draft.command.text) == (("a", "b"), (), "")
+
+
+def test_a_param_that_no_text_uses_is_checked_as_well() -> None:
+    found = error(rule('output = ["o"]', 'shell = "x"', 'params = { a = "{config.nope}" }'))
+    assert (found.code, found.place.key) == ("unknown-config", "params.a")
+
+
+def test_what_is_wrong_with_a_param_is_told_once() -> None:
+    assert error(rule('output = ["o"]', 'shell = "x {params.a}"', 'params = { a = "{config.nope}" }'))
+
+
+def test_a_wildcard_in_a_list_of_params_counts_and_can_be_asked_for() -> None:
+    lines = (
+        OUT,
+        'shell = "x {params.a}"',
+        'params = { a = ["{sample}.x", "y"] }',
+        "when = '\"S1.x\" in params.a'",
+    )
+    found = tasks(SAMPLES + rule(*lines))
+    assert found["r/sample=S1"].command.text == "x S1.x y"
+    assert [draft.skip is None for draft in found.values()] == [True, False, False]
+
+
+def test_an_empty_config_value_does_not_turn_a_path_to_the_root() -> None:
+    found = error('[config]\ndir = ""\n' + rule('output = ["{config.dir}/o"]', 'shell = "x"'))
+    assert found.code == "empty-config"
+    assert "'/o'" in found.message

@@ -272,3 +272,11 @@ def test_tasks_of_a_rule_share_what_is_the_same_for_all() -> None:
     assert first.policy is second.policy
     assert first.resources is second.resources
     assert first.gathered is second.gathered
+
+
+def test_a_column_of_folders_may_stand_alone_before_a_pattern() -> None:
+    runs = table("runs", 'sample = "S1", run = "/seq//r1"', 'sample = "S2", run = "seq/r2/"')
+    text = runs + rule("r", '{ path = "{run}", pattern = "*.fq" }', "{sample}.bam")
+    found = tasks(text, ["/seq/r1/a.fq", "seq/r2/b.fq", "seq/r2/c.txt"])
+    assert found["r/sample=S1"].inputs == ("/seq/r1/a.fq",)
+    assert found["r/sample=S2"].inputs == ("seq/r2/b.fq",)

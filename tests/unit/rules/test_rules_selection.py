@@ -191,3 +191,11 @@ def test_a_fan_in_with_nothing_left_is_skipped() -> None:
 def test_a_sheet_in_the_place_of_the_samples_marks_all_gathers_over_samples() -> None:
     assert narrowed(SAMPLES + ALIGN + GATHER, "@other.tsv") == {"all.txt"}
     assert narrowed(SAMPLES + ALIGN + GATHER, "+@more.tsv") == frozenset()
+
+
+def test_ready_leaves_out_samples_for_which_nothing_was_found() -> None:
+    text = GROUPS + rule("align", '"raw/{sample}_{lane}.fq"', "{sample}.{lane}.bam")
+    assert ids(text, "ready", disk=("raw/S2_1.fq", "raw/S2_2.fq")) == [
+        "align/sample=S2,lane=1",
+        "align/sample=S2,lane=2",
+    ]
