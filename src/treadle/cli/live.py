@@ -11,6 +11,7 @@ from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
 from treadle.base.units import format_duration
 from treadle.cli.printer import Printer
+from treadle.cli.streams import Lasting
 from treadle.cli.words import ENDS, count, listed, notice, outcome
 from treadle.records.event import AttemptEnded, End, Event, Noticed, TaskSettled
 from treadle.report.tally import Tally
@@ -115,7 +116,7 @@ class TerminalWatcher(PlainWatcher):
         self.began = time.monotonic()
         self.live = Live(
             get_renderable=self.render,
-            console=Console(stderr=True, highlight=False),
+            console=Console(file=Lasting(sys.stderr), highlight=False),  # type: ignore[arg-type]
             refresh_per_second=5,
             transient=True,
         )

@@ -50,10 +50,7 @@ class Printer:
             sys.stdout.flush()
         except OSError:
             pass  # whoever read the data went away; `main` sees it again
-        try:
-            sys.stderr.write(text + "\n")
-        except OSError:
-            streams.drop(2)
+        streams.Lasting(sys.stderr).write(text + "\n")
 
     def style(self, text: str, *names: str, err: bool = False) -> str:
         """The text in colour, where the stream takes colour."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any, TextIO
 
 
 def open_closed() -> None:
@@ -19,10 +20,33 @@ def open_closed() -> None:
 
 
 def drop(stream: int) -> None:
-    """Let all that is still written to stream 1 or 2 go nowhere, also what Python writes when it exits."""
+    """Let what is still written to a stream (1 or 2) go nowhere, also what Python writes when it exits."""
     fd = os.open(os.devnull, os.O_WRONLY)
     os.dup2(fd, stream)
     os.close(fd)
+
+
+class Lasting:
+    """A text stream whose reader may go away; what is written from then on goes nowhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError:
+            drop(self._stream.fileno())
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError:
+            drop(self._stream.fileno())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def stdout_refuses() -> str:
