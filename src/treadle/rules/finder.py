@@ -41,6 +41,7 @@ class Finder:
         self._skipped = PathListing(folders=False)
         self._ghosts: dict[tuple[Place, str], dict[str, None]] = {}
         self._looked_into: dict[str, Pattern] = {}
+        self._from_disk: dict[str, Pattern] = {}
         self._asked: dict[str, Place] = {}
         self._refused: dict[str, None] = {}
 
@@ -55,10 +56,13 @@ class Finder:
             if self._tell_ghosts:
                 self._remember(pattern, known, planned)
             return Found(planned, "plan")
-        if pattern.glob:
-            self._looked_into.setdefault(pattern.stem(known), pattern)
+        self._looked_into.setdefault(pattern.stem(known), pattern)
         there = self.listing.match(pattern, known)
         if there:
+            for folder in {path.rpartition("/")[0] for path, _ in there}:
+                self._looked_into.setdefault(folder, pattern)
+            if not pattern.names:
+                self._from_disk.update((path, pattern) for path, _ in there)
             return Found([match for match in there if self._fit(match[0], pattern)], "disk")
         skipped = self._skipped.match(pattern, known) if self._skipped else []
         return Found(skipped, "skipped" if skipped else "")
@@ -106,13 +110,18 @@ class Finder:
     def finish(self) -> None:
         """Tell what can only be told once everything is planned."""
         self._tell_of_ghosts()
+        for path, pattern in self._from_disk.items():
+            if self._planned.within(path):
+                message = f"'{pattern.text}' takes in '{path}', a folder that holds outputs of this workflow"
+                hint = "it was not there before the first run: name the files (*.txt), or write elsewhere"
+                self._findings.warn("folder-of-outputs", message, pattern.place, hint)
         for path, place in self._asked.items():
             if self._made(path):
                 message = f"file_exists asks for '{path}', which a rule of this workflow makes"
                 hint = "a condition can only ask for files that are there before the run"
                 self._findings.error("file-is-planned", message, place, hint)
         told: set[Pattern] = set()
-        for folder, pattern in self._looked_into.items():
+        for folder, pattern in sorted(self._looked_into.items(), key=lambda one: one[0]):
             if pattern not in told and any(map(self._planned.exists, _upwards(folder))):
                 told.add(pattern)
                 message = f"'{pattern.text}' looks into '{folder}', a folder that a rule makes as a whole"

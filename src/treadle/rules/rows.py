@@ -17,6 +17,8 @@ from treadle.rules.pattern import Row
 from treadle.rules.section import Findings
 from treadle.rules.values import Sources, fitting
 
+NO_ROWS = Table((), [])
+
 # The paths of an entry by the values of its wildcards.
 Paths = dict[Row, tuple[str, ...]]
 
@@ -79,18 +81,20 @@ class _Reader:
                 found = self._discover(number, entry, table)
                 if found is None:
                     return None
-                both = join(table, found)
-                if not both.rows and found.rows:
-                    self._nothing_left(both, entry.pattern.place)
+                if not found.rows:
+                    table = NO_ROWS
+                    break
+                table = join(table, found)
+                if not table.rows:
+                    self._nothing_left(table, entry.pattern.place)
                     return None
-                table = both
         rows = distinct(table, blueprint.names) if table.rows else []
         return Rows(
             rows,
             self.found,
             tuple(dict.fromkeys(self.origins)),
             table.dropped,
-            table.valueless,
+            given[0].valueless,
             self.thinned,
             fewer_names,
             fewer,

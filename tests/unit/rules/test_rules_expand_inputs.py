@@ -204,3 +204,15 @@ def test_two_outputs_that_become_one_path_are_one() -> None:
 def test_two_rules_of_one_name_are_an_error() -> None:
     text = rule("r", 'output = ["a"]') + rule("r", 'output = ["b"]')
     assert error(text).code == "duplicate-rule"
+
+
+def test_a_folder_of_outputs_that_a_glob_takes_in_from_the_disk_is_told() -> None:
+    text = rule("all", 'input = ["in/*"]', 'output = ["o"]') + rule("sub", 'output = ["in/sub/x"]')
+    assert notes(text, ["in/a.txt", "in/sub/x"]) == ["folder-of-outputs"]
+    assert notes(text, ["in/a.txt"]) == []
+
+
+@pytest.mark.parametrize("input", ["parts/S1/*.fa", "parts/{p}/*.fa", "parts/S1/{f}.fa"])
+def test_whatever_looks_into_a_folder_that_a_task_makes_is_an_error(input: str) -> None:
+    text = rule("split", 'output = ["parts/S1"]') + rule("join", f'input = ["{input}"]', 'output = ["o"]')
+    assert error(text, ["parts/S1/old.fa"]).code == "glob-in-output"

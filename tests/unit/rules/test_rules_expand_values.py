@@ -280,3 +280,10 @@ def test_a_column_of_folders_may_stand_alone_before_a_pattern() -> None:
     found = tasks(text, ["/seq/r1/a.fq", "seq/r2/b.fq", "seq/r2/c.txt"])
     assert found["r/sample=S1"].inputs == ("/seq/r1/a.fq",)
     assert found["r/sample=S2"].inputs == ("seq/r2/b.fq",)
+
+
+def test_rows_without_a_value_are_counted_beside_discovery() -> None:
+    text = PAIRS + rule("call", '["{control}/{experiment}_{lane}.bam"]', "{pair_id}.vcf")
+    found = expanded(text, ["N1/T1_a.bam", "N1/T2_a.bam"])
+    assert [draft.outputs[0] for draft in found.drafts] == ["P1.vcf", "P2.vcf"]
+    assert found.sources[0].valueless == 1
