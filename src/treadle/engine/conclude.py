@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import partial
 
 from msgspec.structs import replace
 
 from treadle.base.errors import DiskError
-from treadle.base.files import disk_error, free_bytes, make_parents, write_whole
+from treadle.base.files import disk_error, make_parents, write_whole
 from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
 from treadle.engine.aside import Aside
 from treadle.engine.attempt import Attempt
 from treadle.engine.backend import ExecutorBackend
 from treadle.engine.check import Eyes, Made
+from treadle.engine.inbox import Inbox
 from treadle.engine.news import Ended
+from treadle.engine.scribe import is_full
 from treadle.engine.slate import set_aside_made
 from treadle.records.event import EndReason, FileRecord, Outcome
 
-LEAST_SPACE = 16 * 1024 * 1024  # bytes; with less a failure is the disk's
 _TOLD = (EndReason.APP, EndReason.OOM, EndReason.TIME)
 _SHOWN = 5
 _BLOCK = 1 << 20
 
-Notice = Callable[..., None]
-
 
 class Concluder:
-    """Ends attempts, for one run. `tell` gets the news for the machine, `note` (code, task, values) what a
-    person should read."""
+    """Ends attempts, for one run."""
 
     def __init__(
         self,
@@ -40,22 +37,23 @@ class Concluder:
         eyes: Eyes,
         mask: Mask,
         aside: Aside[list[FileRecord]],
-        tell: Callable[[Ended], None],
-        note: Notice,
+        inbox: Inbox,
     ) -> None:
         self._run = run
         self._backend = backend
         self._eyes = eyes
         self._mask = mask
         self._aside = aside
-        self._tell = tell
-        self._note = note
+        self._inbox = inbox
         self.full: set[str] = set()  # folders whose file systems were full when attempts failed
 
     def accepted(self, attempt: Attempt) -> None:
         """The job began: let the rule's log be the attempt's own, where the command does not write it."""
         task = attempt.task
         if not task.log or task.log_named:
+            return
+        if task.command.secrets:  # it is copied once its secrets are masked
+            attempt.copies_log = True
             return
         try:
             os.link(self._run.attempt_log(attempt.n), self._eyes.place(task.log))
@@ -64,6 +62,8 @@ class Concluder:
 
     def end(self, attempt: Attempt, outcome: Outcome) -> None:
         """A job ended. The machine is told at once, or once large contents have been read aside."""
+        if attempt.task.command.secrets:
+            self._mask_log(attempt)
         if attempt.copies_log:
             self._copy_log(attempt)
         if outcome.reason is not EndReason.OK:
@@ -94,12 +94,12 @@ class Concluder:
         task = attempt.task
         evidence = self._eyes.evidence(made, read)
         for path in made.untouched:
-            self._note("output_untouched", task.id, path=path)
+            self._inbox.note("output_untouched", task.id, path=path)
         for path in evidence.stale:
-            self._note("input_changed", task.id, path=path)
+            self._inbox.note("input_changed", task.id, path=path)
         if task.benchmark:
             self._write_benchmark(attempt, outcome)
-        self._tell(Ended(task.id, attempt.n, outcome, evidence))
+        self._inbox.tell(Ended(task.id, attempt.n, outcome, evidence))
 
     def _fail(self, attempt: Attempt, outcome: Outcome) -> None:
         task = attempt.task
@@ -110,15 +110,15 @@ class Concluder:
             self._clear(attempt)
         if outcome.reason in _TOLD:
             self._write_script(attempt)
-        self._tell(Ended(task.id, attempt.n, outcome))
+        self._inbox.tell(Ended(task.id, attempt.n, outcome))
 
     def _clear(self, attempt: Attempt) -> None:
         task = attempt.task
         try:
             for moved in set_aside_made(task.outputs, attempt.standing, self._eyes.workdir):
-                self._note("set_aside", task.id, path=moved.path, aside=moved.aside)
+                self._inbox.note("set_aside", task.id, path=moved.path, aside=moved.aside)
         except DiskError as error:
-            self._note("not_set_aside", task.id, problem=str(error))
+            self._inbox.note("not_set_aside", task.id, problem=str(error))
 
     def _full_folders(self, attempt: Attempt) -> list[str]:
         """Folders that this attempt wrote to, or ours, whose file system is full."""
@@ -147,7 +147,12 @@ class Concluder:
                 f"wall_seconds\tcpu_seconds\tpeak_memory_bytes\n{line}\n".encode(),
             )
         except DiskError as error:
-            self._note("not_written", attempt.task.id, problem=str(error))
+            self._inbox.note("not_written", attempt.task.id, problem=str(error))
+
+    def _mask_log(self, attempt: Attempt) -> None:
+        problem = mask_log(self._run, attempt.n, self._mask)
+        if problem:
+            self._inbox.note("not_written", attempt.task.id, problem=problem)
 
     def _copy_log(self, attempt: Attempt) -> None:
         source, target = self._run.attempt_log(attempt.n), self._eyes.place(attempt.task.log)
@@ -156,15 +161,20 @@ class Concluder:
         except FileNotFoundError:
             pass  # it never began to write
         except OSError as error:
-            self._note("not_written", attempt.task.id, problem=str(disk_error("write", target, error)))
+            self._inbox.note("not_written", attempt.task.id, problem=str(disk_error("write", target, error)))
 
 
-def is_full(folder: str) -> bool:
-    """Whether under 16 MiB are free there; a file system that does not tell is not full."""
+def mask_log(run: RunFolder, n: int, mask: Mask) -> str:
+    """Put the log of an attempt that held secrets in its place, masked; what went wrong, or nothing."""
+    private, log = run.private_log(n), run.attempt_log(n)
     try:
-        return free_bytes(folder) < LEAST_SPACE
-    except DiskError:
-        return False
+        mask.copy(private, log)
+        os.unlink(private)
+    except FileNotFoundError:
+        pass  # it never began to write, or was masked already
+    except OSError as error:
+        return str(disk_error("write", log, error))
+    return ""
 
 
 def _failed(outcome: Outcome, message: str) -> Outcome:
@@ -178,7 +188,9 @@ def _missing(paths: tuple[str, ...]) -> str:
 
 
 def _copy(source: str, target: str) -> None:
-    with open(source, "rb", buffering=0) as log, open(target, "wb", buffering=0) as copy:
+    mode = os.stat(source).st_mode & 0o777  # that of a log which held secrets is its owner's alone
+    fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    with open(source, "rb", buffering=0) as log, open(fd, "wb", buffering=0) as copy:
         while block := log.read(_BLOCK):
             view = memoryview(block)
             while view:

@@ -12,7 +12,10 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from treadle.base.errors import LockError
+from treadle.base.layout import StateFolder
+from treadle.base.mask import Mask
 from treadle.base.proc import attempts_alive, boot_id, host, kill_groups
+from treadle.engine.conclude import mask_log
 from treadle.engine.slate import Moved, set_aside_made
 from treadle.records.recover import Interrupted
 
@@ -33,6 +36,7 @@ def end_orphans(
     interrupted: Sequence[Interrupted],
     workdir: str,
     *,
+    mask: Mask | None = None,
     assume_dead: bool = False,
     grace: float = GRACE,
     say: Callable[[Ended], None] = lambda ended: None,
@@ -40,7 +44,7 @@ def end_orphans(
     """End the local attempts of a killed run, wait until they are gone, and make their slate clean.
 
     Groups come from the journal, and from the environments of processes for what was started and not yet
-    journaled. Jobs of schedulers are left alone: they are adopted.
+    journaled. Jobs of schedulers are left alone: they are adopted. Logs that may hold secrets are masked.
 
     Raises `LockError` when a local attempt may still live where it cannot be seen, on another host
     (unless `assume_dead`), or will not go away; `DiskError` when something cannot be set aside.
@@ -50,7 +54,10 @@ def end_orphans(
         _refuse_elsewhere(local)
     alive = _kill([one for one in local if one.host == host() and one.boot == boot_id()], grace)
     moved: list[Moved] = []
+    state = StateFolder(workdir)
     for one in local:
+        if mask is not None:
+            mask_log(state.run(one.run), one.n, mask)
         if not one.resumable:
             standing = {record.path: record for record in one.before}
             moved += set_aside_made(one.outputs, standing, workdir)

@@ -114,7 +114,7 @@ class Preparer:
             argv=made.argv,
             env=environment(task, attempt.resources, self._place, run=self._id, n=n, secrets=self._secrets),
             cwd=self._place.workdir,
-            log=self._run.attempt_log(n),
+            log=self._run.private_log(n) if task.command.secrets else self._run.attempt_log(n),
             resources=attempt.resources,
             grace=self._grace,
             private_log=bool(task.command.secrets),

@@ -609,7 +609,7 @@ def test_an_attempt_that_fails_for_the_disk_is_tried_again_when_there_is_space(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     space = {"free": 0}
-    monkeypatch.setattr("treadle.engine.conclude.free_bytes", lambda path: space["free"])
+    monkeypatch.setattr("treadle.engine.scribe.free_bytes", lambda path: space["free"])
 
     def act(submission: Submission) -> Outcome:
         return BAD if submission.attempt == 1 else OK
