@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.base.place import Place
+from treadle.base.place import Diagnostic, Place
 from treadle.rules.condition import Scope, parse_condition
 from treadle.rules.condition_text import ConditionError
 from treadle.rules.constraint import constraint
@@ -158,3 +160,32 @@ def test_a_join_gives_what_comparing_all_rows_gives_in_that_order(given: list[So
 def test_a_join_of_tables_without_columns_is_the_other_table() -> None:
     table = Table(("a",), [("1",)])
     assert join(Table((), [()]), table).rows == [("1",)]
+
+
+@given(st.text("{}*?[]!/.\\\\a{x}é\0 config", max_size=14))
+@QUICK
+def test_any_text_is_a_path_or_a_clear_error(text: str) -> None:
+    problems: list[Diagnostic] = []
+    pattern = PathText({"x": 1}, frozenset(), {}, problems).pattern(text, Place(), globs=True)
+    assert (pattern is None) == bool(problems)
+    if pattern is not None:
+        assert PathListing(["a/b.txt"]).match(pattern) is not None
+        assert meet(pattern.parts, pattern.parts)
+
+
+@given(st.text("ab.*+?|()[]^-{}1,2\\\\dw/$", max_size=10))
+@QUICK
+def test_any_regular_expression_can_be_a_constraint(regex: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            pattern = parse("p/{a}.x", a=regex)
+        except (re.error, OverflowError):
+            return
+        assert pattern is not None
+        for value in ("a", "b1", "a/b", "1-2"):
+            whole = parse(f"p/{value}.x")
+            assert whole is not None
+            if ways(pattern.parts, whole.spelled, {}):
+                assert meet(pattern.parts, whole.parts)
+                assert "/" not in value or constraint(regex).crosses

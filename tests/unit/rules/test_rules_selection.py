@@ -199,3 +199,10 @@ def test_ready_leaves_out_samples_for_which_nothing_was_found() -> None:
         "align/sample=S2,lane=1",
         "align/sample=S2,lane=2",
     ]
+
+
+def test_samples_that_a_pattern_found_can_be_selected() -> None:
+    head = '[workflow]\nname = "w"\nsample_pattern = "raw/{sample}.fq"\n'
+    found = expanded(ALIGN + GATHER, ["raw/S1.fq", "raw/S2.fq"], samples=["S2"], head=head)
+    assert [draft.outputs[0] for draft in found.drafts] == ["bam/S2.bam", "all.txt"]
+    assert found.narrowed == {"all.txt"}
