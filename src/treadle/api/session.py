@@ -77,7 +77,7 @@ def hold(
         done: list[Ended] = []
 
         def clean(attempts: Sequence[Interrupted]) -> None:
-            done.append(end_orphans(attempts, workdir, assume_dead=assume_dead))
+            done.append(end_orphans(attempts, workdir, mask=mask, assume_dead=assume_dead))
 
         recovery = recover(state, mask=mask, lock=lock, clean=clean)
         recovered = Recovered(recovery.runs, recovery.interrupted, tuple(done))

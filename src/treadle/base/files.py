@@ -19,6 +19,7 @@ __all__ = [
     "free_bytes",
     "look",
     "make_parents",
+    "read_regular",
     "remove",
     "set_aside",
     "set_aside_from",
@@ -28,6 +29,7 @@ __all__ = [
 
 _FORMAT = 0o170000
 _FOLDER = 0o040000
+_REGULAR = 0o100000
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
@@ -54,6 +56,22 @@ def look(path: str) -> Stat | None:
     except ValueError as error:
         raise disk_error("look at", path, error) from error
     return Stat(found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode & _FORMAT == _FOLDER)
+
+
+def read_regular(path: str) -> bytes:
+    """The content of a file that a person wrote.
+
+    Raises OSError, also for what may never end: a pipe, a terminal, a device.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    kind = os.fstat(fd).st_mode & _FORMAT
+    if kind != _REGULAR:
+        os.close(fd)
+        if kind == _FOLDER:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        raise OSError(errno.EINVAL, "it is a pipe or a device, not a file", path)
+    with open(fd, "rb") as file:
+        return file.read()
 
 
 def write_whole(path: str, data: bytes, mode: int = 0o666, *, durable: bool = False) -> None:

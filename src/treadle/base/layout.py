@@ -9,6 +9,11 @@ from msgspec import Struct
 STATE = ".treadle"
 
 
+def private_log(log: str) -> str:
+    """Where what belongs into `log` stands as long as it may hold secrets."""
+    return f"{log}.private"
+
+
 class RunFolder(Struct, frozen=True):
     """One run's directory, `.treadle/runs/<run>/`."""
 
@@ -47,6 +52,10 @@ class RunFolder(Struct, frozen=True):
     def attempt_log(self, n: int) -> str:
         """What local attempt `n` of the run wrote to stdout and stderr."""
         return f"{self.root}/logs/{n}"
+
+    def private_log(self, n: int) -> str:
+        """The same while it may still hold secrets: masked into `attempt_log` once the attempt has ended."""
+        return private_log(self.attempt_log(n))
 
     def attempt_text(self, n: int) -> str:
         """The script of local attempt `n`: written when it failed, or was too long for an argument."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 STARS = "***"
@@ -36,6 +37,20 @@ class Mask:
             self._pattern = _pattern(self._forms)
         spans = [found.span(1) for found in self._pattern.finditer(text)]
         return _blot(text, spans) if spans else text
+
+    def copy(self, source: str, target: str) -> None:
+        """Write the masked content of one file into another, line by line, for its owner alone (0600).
+
+        `target` is whole or not there. Raises OSError.
+        """
+        aside = f"{target}.part"
+        fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(source, "rb") as lines, open(fd, "wb") as masked:
+            for line in lines:
+                masked.write(
+                    self.text(line.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+                )
+        os.replace(aside, target)
 
 
 def _forms(secret: str) -> set[str]:

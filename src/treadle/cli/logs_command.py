@@ -6,9 +6,10 @@ import argparse
 import os
 import select
 import sys
+from contextlib import suppress
 
 from treadle.base.errors import OptionError
-from treadle.base.layout import RunFolder, StateFolder
+from treadle.base.layout import RunFolder, StateFolder, private_log
 from treadle.base.names import nearest
 from treadle.cli.printer import Printer
 from treadle.cli.status_command import add_run, run_folder, tally_of
@@ -93,6 +94,8 @@ def _copy(path: str, lines: int) -> int:
             sys.stdout.buffer.flush()
             return log.tell()
     except FileNotFoundError:
+        if os.path.exists(private_log(path)):
+            sys.stderr.write("this task was given secrets: its log is shown, masked, once it has ended\n")
         return 0
 
 
@@ -108,7 +111,7 @@ def _follow(path: str, offset: int, folder: RunFolder, task: str) -> None:
     """Write what is added to the log until the task has settled."""
     while True:
         settled = task in (tally := tally_of(folder)).states or tally.ended is not None
-        with open(path, "rb") as log:
+        with suppress(FileNotFoundError), open(path, "rb") as log:
             log.seek(offset)
             while block := log.read(1 << 16):
                 sys.stdout.buffer.write(block)

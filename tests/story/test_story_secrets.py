@@ -1,0 +1,61 @@
+"""Secrets: never in a plan, a record, a script or a log that is shown."""
+
+from __future__ import annotations
+
+SECRET = "s3cr3t-'quoted\"-$value"
+HEAD = """[workflow]
+name = "story"
+strict_shell = true
+[config]
+token = { type = "string", required = true, sensitive = true }
+"""
+FLOW = """
+[[rules]]
+name = "good"
+output = ["good.txt"]
+log = "good.log"
+shell = "echo token {config.token} >&2; printf %s {config.token} | wc -c > {output}"
+
+[[rules]]
+name = "bad"
+output = ["bad.txt"]
+shell = "echo token {config.token}; false"
+"""
+
+
+def everything(folder) -> bytes:
+    """All bytes of all files of the work folder and its state."""
+    files = (path for path in folder.path.rglob("*") if path.is_file() and path.name != "main.oxoflow")
+    return b"\0".join(path.read_bytes() for path in sorted(files))
+
+
+def test_the_job_gets_the_value_and_no_file_of_ours_keeps_it(folder):
+    folder.flow(FLOW, head=HEAD)
+    done = folder.treadle("run", "-k", "--config", f"token={SECRET}", exits=1)
+    assert folder.read("good.txt").split() == [str(len(SECRET))]
+    kept = everything(folder)
+    for part in (SECRET, "s3cr3t"):
+        assert part.encode() not in kept
+        assert part not in done.stdout + done.stderr
+
+
+def test_logs_are_masked_and_their_owner_s_alone(folder):
+    folder.flow(FLOW, head=HEAD)
+    folder.treadle("run", "-k", f"token={SECRET}", exits=1)
+    for task in ("good", "bad"):
+        assert folder.treadle("logs", task).stdout == "token ***\n"
+    assert folder.read("good.log") == "token ***\n"
+    assert (folder / "good.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_another_token_runs_nothing_again(folder):
+    folder.flow(FLOW.split('[[rules]]\nname = "bad"')[0], head=HEAD)
+    folder.treadle("run", f"token={SECRET}")
+    assert folder.will_run("token=another") == set()
+
+
+def test_plans_and_reasons_show_the_variable_not_the_value(folder):
+    folder.flow(FLOW, head=HEAD)
+    for command in (["plan", "--json"], ["plan", "--tasks"], ["why", "good"], ["exec", "--print", "good"]):
+        done = folder.treadle(*command, f"token={SECRET}")
+        assert "s3cr3t" not in done.stdout + done.stderr
