@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import termios
+from typing import Any
 
 import pexpect
 import pytest
