@@ -23,7 +23,16 @@ from treadle.decide.reason import Verdict
 from treadle.engine.loop import DriveOptions, DriveResult, drive
 from treadle.plan.task import Command, Growth, Policy, Resources, ScheduledTask, Shell
 from treadle.records.compact import Checkpoint
-from treadle.records.event import AttemptStarted, End, EndReason, Event, Noticed, RunStarted, TaskSettled
+from treadle.records.event import (
+    AttemptEnded,
+    AttemptStarted,
+    End,
+    EndReason,
+    Event,
+    Noticed,
+    RunStarted,
+    TaskSettled,
+)
 from treadle.records.journal import Journal, read_journal
 from treadle.records.past import load_past
 from treadle.records.recorder import Recorder
@@ -184,12 +193,13 @@ def test_a_long_text_runs_from_a_file(bench: Bench) -> None:
 
 
 def test_time_limits_end_an_attempt_and_grow_after_that_alone(bench: Bench) -> None:
-    policy = Policy(retries=1, retry_time=Growth(10.0))
+    policy = Policy(retries=3, retry_time=Growth(10.0))
     asked = Resources(time_limit=1)
-    text = "test -e tried || { touch tried; sleep 60; }"
-    result = bench.drive(task("a", text=text, resources=asked, policy=policy))
-    assert result.exit_code == 0
-    assert bench.settled("a").attempt == 2
+    text = "test -e tried && exit; touch tried; sleep 600"
+    assert bench.drive(task("a", text=text, resources=asked, policy=policy)).exit_code == 0
+    tried = [event for event in read_journal(bench.run.events).events if isinstance(event, AttemptEnded)]
+    assert {event.outcome.reason for event in tried} == {EndReason.TIME}
+    assert bench.settled("a").attempt == len(tried) + 1
 
 
 def test_the_rules_log_is_there_while_the_command_runs(bench: Bench) -> None:

@@ -609,7 +609,12 @@ def test_an_attempt_that_fails_for_the_disk_is_tried_again_when_there_is_space(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     space = {"free": 0}
-    monkeypatch.setattr("treadle.engine.scribe.free_bytes", lambda path: space["free"])
+    real = os.statvfs("/")
+
+    def statvfs(path: str) -> os.statvfs_result:
+        return os.statvfs_result((1, 1, *real[2:4], space["free"], *real[5:]))
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
 
     def act(submission: Submission) -> Outcome:
         return BAD if submission.attempt == 1 else OK
