@@ -108,7 +108,8 @@ def work_folder(file: str, workdir: str) -> str:
     """The work folder: `--workdir`, else the folder of the workflow file."""
     folder = os.path.abspath(workdir or os.path.dirname(file) or ".")
     if not os.path.isdir(folder):
-        raise OptionError(f"the work folder {folder} does not exist", hint="make it first, or mend --workdir")
+        what = "is a file, not a folder" if os.path.exists(folder) else "does not exist"
+        raise OptionError(f"the work folder {folder} {what}", hint="make it first, or mend --workdir")
     return folder
 
 

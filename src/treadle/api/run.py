@@ -17,7 +17,7 @@ from treadle.api.pipe import Request, View, mask_of, plan_of, secrets_of, view_o
 from treadle.api.session import Recovered, Session, hold, record
 from treadle.backends.local import LocalBackend
 from treadle.base.files import write_whole
-from treadle.base.layout import RunFolder
+from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.machine import gpus_here, usable_cpus, usable_memory
 from treadle.base.mask import Mask
 from treadle.engine.loop import drive
@@ -27,6 +27,7 @@ from treadle.records.compact import Checkpoint
 from treadle.records.event import FORMAT, Event, RunStarted
 from treadle.records.journal import Journal
 from treadle.records.lock import LockNews
+from treadle.records.past import Past
 from treadle.records.recorder import Recorder
 from treadle.records.runs import new_run, prune
 
@@ -84,10 +85,12 @@ class Front(Protocol):
 def run(request: Request, options: RunOptions, front: Front) -> RunReport:
     """Run what must run.
 
-    The workflow is read before the lock is taken: a wrong one touches nothing. It is expanded again when
-    attempts of a killed run had to be cleaned up, since the listing may have changed by that.
+    The workflow is read before the lock is taken: a wrong one touches nothing, and in a folder without
+    records nor do inputs that are missing. It is expanded again when attempts of a killed run had to be
+    cleaned up, since the listing may have changed by that.
     """
     planned = plan_of(request)
+    first = None if os.path.lexists(StateFolder(planned.workdir).root) else view_of(planned, request, Past())
     secrets = secrets_of(planned.workflow)
     mask = mask_of(planned.workflow)
     with hold(
@@ -95,7 +98,7 @@ def run(request: Request, options: RunOptions, front: Front) -> RunReport:
     ) as session:
         if session.recovered.interrupted:
             planned = plan_of(request)
-        view = view_of(planned, request, session.past)
+        view = view_of(planned, request, session.past) if first is None or session.past.size else first
         # What was adopted, or looked at anew and found unchanged, need not be asked again.
         record(session, view.plan, {**view.decision.refreshed, **view.decision.adopted}, time.time())
         if not view.decision.to_run():

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 _PLAIN = re.compile(r"[A-Za-z0-9._-]*\Z")
+_LONGEST = 4096  # characters of a name that is compared with others: what a path may have
 RULE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
@@ -27,6 +28,8 @@ def task_id(rule: str, wildcards: Iterable[tuple[str, str]]) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known name most like `name`, or an empty string where none is near."""
+    if len(name) > _LONGEST:
+        return ""
     import difflib  # only on the way to an error message
 
     found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)

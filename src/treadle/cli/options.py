@@ -9,10 +9,12 @@ from typing import Any
 
 from treadle.api.pipe import Request
 from treadle.base.errors import OptionError
-from treadle.base.names import did_you_mean
+from treadle.base.names import nearest
 
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _DECLARED = re.compile(r"--[A-Za-z_][A-Za-z0-9_-]*")
+# Options that are to come: no config key may take their names, and nobody is left to guess.
+_LATER = frozenset({"--backend", "--detach", "--module", "--on-interrupt", "--profile", "--set"})
 
 
 class SubcommandParser(argparse.ArgumentParser):
@@ -28,10 +30,14 @@ class SubcommandParser(argparse.ArgumentParser):
         """Parse; unknown options become `declared` pairs, where the command takes a workflow."""
         known = self.known_options()
         ours, theirs = split_declared(list(args), known)
+        for name in (f"--{key.replace('_', '-')}" for key, _ in theirs):
+            if name in _LATER:
+                hint = f"{self.prog} --help lists the options that there are"
+                raise OptionError(f"this version of Treadle does not have {name} yet", hint=hint)
         found = self.parse_intermixed_args(ours)
         if theirs and not hasattr(found, "words"):
             name = f"--{theirs[0][0].replace('_', '-')}"
-            raise OptionError(f"unknown option {name}", hint=did_you_mean(name, known))
+            raise OptionError(f"unknown option {name}", hint=nearest_option(name, known))
         found.declared = theirs
         found.known = known
         return found
@@ -119,7 +125,7 @@ def request_of(args: argparse.Namespace) -> Request:
         file=file,
         workdir=args.workdir,
         config=tuple(pairs),
-        declared=tuple((name, did_you_mean("--" + name, args.known)) for name, _ in args.declared),
+        declared=tuple((name, nearest_option("--" + name, args.known)) for name, _ in args.declared),
         samples=tuple(args.samples),
         targets=tuple(word for word in words if not _SETTING.match(word)),
         force=getattr(args, "force", False),
@@ -128,6 +134,12 @@ def request_of(args: argparse.Namespace) -> Request:
         overwrite_cohort=getattr(args, "overwrite_cohort", False),
         strict=args.strict,
     )
+
+
+def nearest_option(name: str, known: Sequence[str]) -> str:
+    """`did you mean '--samples'?`, or nothing; the dashes, which all options share, do not count."""
+    found = nearest(name[2:], [one[2:] for one in known])
+    return f"did you mean '--{found}'?" if found else ""
 
 
 def split_setting(text: str) -> tuple[str, str]:

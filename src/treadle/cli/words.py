@@ -156,8 +156,15 @@ def diagnostic_lines(one: Diagnostic, printer: Printer, *, err: bool = True) -> 
     colour = "red" if one.severity is Severity.ERROR else "yellow"
     head = printer.style(f"{one.severity.value}:", "bold", colour, err=err)
     where = str(one.place)
-    text = f"{head} {where}: {one.message}" if where else f"{head} {one.message}"
-    return f"{text}\n  {one.hint}" if one.hint else text
+    text = visible(f"{where}: {one.message}" if where else one.message)
+    return f"{head} {text}\n  {visible(one.hint)}" if one.hint else f"{head} {text}"
+
+
+def visible(text: str) -> str:
+    """The text with what a terminal would not show, or would obey, as escapes; line ends stay."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
 def count(number: int, noun: str, plural: str = "") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from itertools import islice
+from shlex import quote
 
 from treadle.base.errors import PlanError
 from treadle.base.names import nearest
@@ -70,11 +71,13 @@ def _finding(plan: ScheduledPlan, facts: Facts, path: str, tasks: list[Scheduled
 
 
 def _hint(path: str, facts: Facts) -> str:
-    """The nearest name in the folder where it should be."""
+    """What stands there instead, or the nearest name in the folder where it should be."""
     folder, name = os.path.split(path)
     names = facts.nearby.get(folder)
     if names is None:
         return f"there is no folder {folder}" if facts.nearby and folder else ""
+    if name in names:
+        return f"it is a symbolic link that leads nowhere: ls -l {quote(path)} shows where to"
     like = (one for one in names if len(one) <= 2 * len(name) and len(name) <= 2 * len(one))
     found = nearest(name, islice(like, _LIKE))
     return f"did you mean '{os.path.join(folder, found)}'?" if found else ""

@@ -10,6 +10,7 @@ import tomli
 from msgspec import Struct
 
 from treadle.base.errors import WorkflowError
+from treadle.base.files import read_regular
 from treadle.base.names import did_you_mean
 from treadle.base.place import Place
 from treadle.rules.lines import Spot, locate
@@ -67,8 +68,7 @@ def load(file: str) -> Document:
     """Read and parse the file at `file`. Raises WorkflowError."""
     try:
         file.encode()
-        with open(file, "rb") as opened:
-            data = opened.read()
+        data = read_regular(file)
     except (OSError, ValueError) as error:
         raise _unreadable(file, error) from None
     return parse(_decoded(data, file), file)

@@ -41,6 +41,9 @@ def parse_selection(texts: Sequence[str], folder: str = "") -> Selection:
     `@sheet` and `+@sheet` are read with the workflow (`ReadOptions.sheets`); here they only say that its own
     samples are replaced. Raises OptionError.
     """
+    if any(not text.strip(" ,") for text in texts):
+        hint = "name samples, or leave it out to work on all of them"
+        raise OptionError([Diagnostic("empty-selection", "nothing is selected", _WHERE, hint)])
     names: dict[str, None] = {}
     excluded: dict[str, None] = {}
     first: int | None = None

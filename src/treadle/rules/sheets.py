@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from treadle.base.files import read_regular
 from treadle.base.place import Place
 from treadle.rules.section import Findings, clip
 
+_BOOKS = frozenset({".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"})
 # One text, several (a JSON list), or None where the row has no value.
 Cell = str | tuple[str, ...] | None
 
@@ -50,8 +53,7 @@ def read_sheet(path: str, folder: str, findings: Findings, named: Place) -> Shee
 
 def _text(path: str, folder: str, findings: Findings, named: Place) -> str | None:
     try:
-        with open(os.path.join(folder, path), "rb") as file:
-            data = file.read()
+        data = read_regular(os.path.join(folder, path))
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         hint = f"sheets are looked for in the workflow's folder, {folder}"
@@ -60,6 +62,10 @@ def _text(path: str, folder: str, findings: Findings, named: Place) -> str | Non
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        if os.path.splitext(path)[1].lower() in _BOOKS:
+            message = f"the sheet '{clip(path)}' is a file of a spreadsheet program, not text"
+            findings.error("not-text", message, named, "save it as TSV or CSV there, and name that file")
+            return None
         line = data.count(b"\n", 0, error.start) + 1
         findings.error("not-utf8", "this sheet is not UTF-8 text", Place(path, line), "save it as UTF-8")
         return None
@@ -134,17 +140,14 @@ def _make_even(path: str, rows: list[list[str]], lines: list[int], width: int, f
 
 
 def _columns_ok(columns: Sequence[str], place: Place, findings: Findings) -> bool:
-    seen: set[str] = set()
-    for at, column in enumerate(columns):
-        if not column:
-            findings.error("bad-sheet", f"column {at + 1} has no name", place)
-        elif column in seen:
-            findings.error("bad-sheet", f"two columns are named '{clip(column)}'", place)
-        else:
-            seen.add(column)
-            continue
-        return False
-    return True
+    twice = [column for column, count in Counter(columns).items() if column and count > 1]
+    nameless = [str(at + 1) for at, column in enumerate(columns) if not column]
+    for column in twice:
+        findings.error("bad-sheet", f"two columns are named '{clip(column)}'", place)
+    if nameless:
+        what = "has no name" if len(nameless) == 1 else "have no names"
+        findings.error("bad-sheet", f"column {clip(', '.join(nameless))} {what}", place)
+    return not twice and not nameless
 
 
 def _json_sheet(path: str, text: str, findings: Findings) -> Sheet | None:
