@@ -10,6 +10,7 @@ import os
 
 from msgspec import Struct
 
+from treadle.api.errors import with_the_rest
 from treadle.base.errors import OptionError, WorkflowError
 from treadle.base.layout import StateFolder
 from treadle.base.mask import Mask
@@ -24,13 +25,13 @@ from treadle.plan.paths import relative_to
 from treadle.plan.select import select
 from treadle.plan.task import ScheduledPlan
 from treadle.records.past import Past, load_past
-from treadle.rules.expand import Expansion, expand
-from treadle.rules.holes import secret_variable
-from treadle.rules.listing import DiskListing
-from treadle.rules.placeholder import spelled
-from treadle.rules.read import ReadOptions, read
+from treadle.rules.expand.expand import Expansion, expand
+from treadle.rules.file.read import ReadOptions, read, read_sound, without_rules
+from treadle.rules.pattern.listing import DiskListing
 from treadle.rules.schema import Workflow
 from treadle.rules.selection import parse_selection
+from treadle.rules.text.holes import secret_variable
+from treadle.rules.text.placeholder import spelled
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -121,18 +122,32 @@ def plan_of(request: Request) -> Planned:
         word for text in request.samples for word in text.split(",") if word.lstrip("+")[:1] == "@"
     )
     options = ReadOptions(config=request.config, strict=request.strict, sheets=sheets, workdir=workdir)
-    workflow = _read(file, options, dict(request.declared))
     listing = DiskListing(workdir)
-    expansion = expand(workflow, listing, parse_selection(request.samples, workdir))
-    plan = build(
+
+    def go_on(sound: Workflow) -> ScheduledPlan:
+        return _plan(sound, expand(sound, listing, lenient=True), workdir)
+
+    try:
+        workflow = _read(file, options, dict(request.declared))
+    except WorkflowError as error:
+        raise with_the_rest(error, read_sound(file, options), go_on) from None
+    try:
+        expansion = expand(workflow, listing, parse_selection(request.samples, workdir))
+    except WorkflowError as error:
+        raise with_the_rest(error, without_rules(workflow, error.diagnostics), go_on) from None
+    plan = _plan(workflow, expansion, workdir)
+    selected = select(plan, request.targets, workdir=workdir)
+    return Planned(workflow=workflow, expansion=expansion, plan=plan, selected=selected, workdir=workdir)
+
+
+def _plan(workflow: Workflow, expansion: Expansion, workdir: str) -> ScheduledPlan:
+    return build(
         workflow.name,
         expansion.drafts,
         pools=workflow.pools,
         rules=[rule.name for rule in workflow.rules],
-        protected=(relative_to(os.path.abspath(file), workdir),),
+        protected=(relative_to(os.path.abspath(workflow.file), workdir),),
     )
-    selected = select(plan, request.targets, workdir=workdir)
-    return Planned(workflow=workflow, expansion=expansion, plan=plan, selected=selected, workdir=workdir)
 
 
 def _read(file: str, options: ReadOptions, declared: dict[str, str]) -> Workflow:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from treadle.plan.edges import Edges, connect, find_makers
 from treadle.plan.findings import Findings
 from treadle.plan.graph import cycles, levels, topological
+from treadle.plan.lengths import check_lengths
 from treadle.plan.nodes import Nodes, numbered
 from treadle.plan.notice import note_likeness, note_logs
 from treadle.plan.refuse import check_depends, check_outputs, check_pools, tell_cycles
@@ -37,6 +38,7 @@ def build(
     made = find_makers(nodes, findings)
     check_outputs(nodes, made, protected, findings)
     edges = connect(nodes, made, findings)
+    check_lengths(nodes, made, edges.sources, findings)
     order = topological(edges.needs, _rank(nodes))
     if len(order) < len(nodes.ids):
         tell_cycles(nodes, made, cycles(edges.needs, order), findings)

@@ -1,0 +1,57 @@
+"""The refusal of paths that no file system takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from treadle.plan.edges import Made
+from treadle.plan.findings import Findings
+from treadle.plan.nodes import Nodes
+
+_PATH = 4095  # bytes of a whole path (PATH_MAX of Linux, with the byte that ends it)
+_NAME = 255  # bytes of one name in it (NAME_MAX of Linux and macOS)
+_MADE = 240  # bytes of the name of what a task makes: `.failed.12` must fit behind it
+_SHORT = 60  # characters: a path that is not longer has at most 4 bytes for each, and passes
+
+
+def check_lengths(nodes: Nodes, made: Made, sources: Iterable[str], findings: Findings) -> None:
+    """Refuse inputs, outputs, logs and benchmark files whose path, or a name in it, is too long."""
+    paths = [
+        *made.maker,
+        *sources,
+        *(path for _, draft in nodes.live() for path in (draft.log, draft.benchmark)),
+    ]
+    long = {
+        path: why for path in paths if len(path) > _SHORT and (why := _too_long(path, path in made.maker))
+    }
+    if not long:
+        return
+    for number, path in _users(nodes, long):
+        draft = nodes.drafts[number]
+        findings.error(
+            "path-too-long",
+            f"{nodes.ids[number]} names {long[path]}: {path[:_SHORT]}...",
+            draft.place,
+            "shorten it, or the values that stand in it",
+            alike=(draft.rule,),
+        )
+
+
+def _too_long(path: str, made: bool) -> str:
+    encoded = path.encode(errors="surrogatepass")
+    if len(encoded) > _PATH:
+        return f"a path of {len(encoded):,} bytes, where {_PATH:,} are the most"
+    longest = max(map(len, encoded.split(b"/")))
+    most = _MADE if made else _NAME
+    return (
+        f"a file or folder whose name has {longest:,} bytes, where {most} are the most"
+        if longest > most
+        else ""
+    )
+
+
+def _users(nodes: Nodes, paths: dict[str, str]) -> Iterator[tuple[int, str]]:
+    for number, draft in nodes.live():
+        for path in dict.fromkeys((*draft.outputs, *draft.inputs, draft.log, draft.benchmark)):
+            if path in paths:
+                yield number, path
