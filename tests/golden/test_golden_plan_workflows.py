@@ -11,9 +11,9 @@ import pytest
 
 from treadle.plan.build import build
 from treadle.plan.show import plan_object
-from treadle.rules.expand import expand
-from treadle.rules.listing import DiskListing
-from treadle.rules.read import ReadOptions, read
+from treadle.rules.expand.expand import expand
+from treadle.rules.file.read import ReadOptions, read
+from treadle.rules.pattern.listing import DiskListing
 
 FLOWS = sorted((Path(__file__).parent / "flows").glob("*.oxoflow"))
 FILES = ("ref/genome.fa", "reads/S1.fq", "reads/S2.fq", "reads/S 3.fq")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from treadle.base.errors import UserError
 from treadle.plan.task import Draft
-from treadle.rules.expand import expand
-from treadle.rules.listing import PathListing
-from treadle.rules.read import read_text
+from treadle.rules.expand.expand import expand
+from treadle.rules.file.read import read_text
+from treadle.rules.pattern.listing import PathListing
 from treadle.rules.schema import PathSpec, Rule, Source, Workflow
 
 SAMPLES = Source(
@@ -109,9 +109,9 @@ shell = "cat {input} > {output}"
 """
 _PROGRAM = f"""
 import msgspec
-from treadle.rules.expand import expand
-from treadle.rules.listing import PathListing
-from treadle.rules.read import read_text
+from treadle.rules.expand.expand import expand
+from treadle.rules.pattern.listing import PathListing
+from treadle.rules.file.read import read_text
 paths = [f"in/{{s}}_{{n}}.txt" for s in "cab" for n in range(4)]
 found = expand(read_text({_FLOW!r}), PathListing(paths))
 print(msgspec.json.encode([found.drafts, found.notes, found.sources], order="sorted"))

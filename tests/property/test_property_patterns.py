@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.base.place import Diagnostic, Place
-from treadle.rules.condition import Scope, parse_condition
-from treadle.rules.condition_text import ConditionError
-from treadle.rules.constraint import constraint
-from treadle.rules.join import Table, join, join_sources
-from treadle.rules.language import meet
-from treadle.rules.listing import PathListing
-from treadle.rules.matching import ways
-from treadle.rules.pattern import Pattern
-from treadle.rules.pattern_text import PathText
+from treadle.rules.expand.join import Table, join, join_sources
+from treadle.rules.pattern.constraint import constraint
+from treadle.rules.pattern.language import meet
+from treadle.rules.pattern.listing import PathListing
+from treadle.rules.pattern.matching import ways
+from treadle.rules.pattern.pattern import Pattern
+from treadle.rules.pattern.text import PathText
 from treadle.rules.schema import Source
+from treadle.rules.when.condition import Scope, parse_condition
+from treadle.rules.when.words import ConditionError
 
 QUICK = settings(max_examples=150, deadline=None)
 

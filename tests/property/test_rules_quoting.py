@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.base.place import Diagnostic, Place
-from treadle.rules.command import Filling, Known, ShellTemplate
+from treadle.rules.text.command import Filling, Known, ShellTemplate
 
 KNOWN = Known(wildcards=frozenset({"v", "w"}))
 NASTY = " '\"$`\\*?[]~-#!;&|<>(){}=^%,./:+@aZ09_éß漢\u00a0\u3000"

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.base.errors import WorkflowError
-from treadle.rules.config_types import TYPES
-from treadle.rules.fields import DECLARED, DEFAULTS, PAIR, RESOURCES, RULE, TOP, WORKFLOW
-from treadle.rules.read import ReadOptions, read, read_text
+from treadle.rules.config.types import TYPES
+from treadle.rules.file.fields import DECLARED, DEFAULTS, PAIR, RESOURCES, RULE, TOP, WORKFLOW
+from treadle.rules.file.read import ReadOptions, read, read_text
 from treadle.rules.schema import Workflow
 
 VALID = """\

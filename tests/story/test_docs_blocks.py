@@ -19,7 +19,7 @@ import sys
 
 import pytest
 
-from treadle.rules.read import ReadOptions, read_text
+from treadle.rules.file.read import ReadOptions, read_text
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -10,8 +10,8 @@ from treadle.base.place import Diagnostic, Place, Severity
 from treadle.base.units import format_size
 from treadle.plan.paths import PathIndex, normal
 from treadle.plan.task import ScheduledPlan, ScheduledTask
-from treadle.rules.placeholder import Mark, scan, spelled
 from treadle.rules.schema import Rule, Workflow
+from treadle.rules.text.placeholder import Mark, scan, spelled
 
 _Tasks = Mapping[str, Sequence[ScheduledTask]]
 

@@ -10,12 +10,12 @@ from treadle.base.errors import UserError, WorkflowError
 from treadle.base.names import task_id
 from treadle.base.place import Diagnostic, Place
 from treadle.plan.task import Draft
-from treadle.rules.constraint import constraint
-from treadle.rules.expand import Expansion, expand
-from treadle.rules.listing import PathListing
-from treadle.rules.pattern import Pattern
-from treadle.rules.pattern_text import PathText
-from treadle.rules.read import ReadOptions, read_text
+from treadle.rules.expand.expand import Expansion, expand
+from treadle.rules.file.read import ReadOptions, read_text
+from treadle.rules.pattern.constraint import constraint
+from treadle.rules.pattern.listing import PathListing
+from treadle.rules.pattern.pattern import Pattern
+from treadle.rules.pattern.text import PathText
 from treadle.rules.selection import parse_selection
 
 HEAD = '[workflow]\nname = "w"\nstrict_shell = true\n'

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.base.place import Diagnostic, Place, Severity
-from treadle.rules.command import ArgvTemplate, Filling, Known
+from treadle.rules.text.command import ArgvTemplate, Filling, Known
 
 KNOWN = Known(
     wildcards=frozenset({"sample"}),

@@ -6,8 +6,15 @@ import pytest
 
 from treadle.base.place import Diagnostic, Place, Severity
 from treadle.plan.tokens import bind, shown
-from treadle.rules.command import Filling, Known, ShellTemplate, TextTemplate, lookalikes, secret_variable
 from treadle.rules.schema import Spelled
+from treadle.rules.text.command import (
+    Filling,
+    Known,
+    ShellTemplate,
+    TextTemplate,
+    lookalikes,
+    secret_variable,
+)
 
 PLACE = Place("flow.oxoflow", 7, "rules.align", "shell")
 KNOWN = Known(

@@ -6,10 +6,10 @@ import pytest
 from rules_world import path_text
 
 from treadle.base.place import Place
-from treadle.rules.condition import Scope, parse_condition
-from treadle.rules.condition_terms import Setting
-from treadle.rules.condition_text import ConditionError
 from treadle.rules.schema import Spelled
+from treadle.rules.when.condition import Scope, parse_condition
+from treadle.rules.when.terms import Setting
+from treadle.rules.when.words import ConditionError
 
 CONFIG = {
     "n": 3,

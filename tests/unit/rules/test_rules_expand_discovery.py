@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from rules_world import HEAD, SAMPLES, error, errors, expanded, notes, tasks
 
-from treadle.rules.expand import expand
-from treadle.rules.listing import PathListing
-from treadle.rules.read import read_text
+from treadle.rules.expand.expand import expand
+from treadle.rules.file.read import read_text
+from treadle.rules.pattern.listing import PathListing
 
 COUNT = """
 [[rules]]

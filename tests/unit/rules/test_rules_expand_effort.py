@@ -7,12 +7,12 @@ from pathlib import Path
 
 from rules_world import HEAD
 
-from treadle.rules.expand import expand
-from treadle.rules.listing import DiskListing, PathListing
-from treadle.rules.matching import Values
-from treadle.rules.pattern import Pattern
-from treadle.rules.read import read_text
-from treadle.rules.tree import NOTHING, Entries, Match
+from treadle.rules.expand.expand import expand
+from treadle.rules.file.read import read_text
+from treadle.rules.pattern.listing import DiskListing, PathListing
+from treadle.rules.pattern.matching import Values
+from treadle.rules.pattern.pattern import Pattern
+from treadle.rules.pattern.tree import NOTHING, Entries, Match
 
 RULES = """
 [[rules]]

@@ -9,7 +9,7 @@ import pytest
 from rules_world import pattern
 
 from treadle.base.errors import DiskError
-from treadle.rules.listing import DiskListing, Listing, PathListing
+from treadle.rules.pattern.listing import DiskListing, Listing, PathListing
 
 FILES = [
     "data/S1/reads_1.fq",

@@ -6,9 +6,9 @@ import pytest
 from rules_world import path_text, pattern
 
 from treadle.base.place import Place
-from treadle.rules.constraint import constraint
-from treadle.rules.language import meet
-from treadle.rules.matching import ways
+from treadle.rules.pattern.constraint import constraint
+from treadle.rules.pattern.language import meet
+from treadle.rules.pattern.matching import ways
 
 
 def code(text: str, *, globs: bool = True) -> str:

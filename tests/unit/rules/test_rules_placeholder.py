@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.rules.placeholder import Mark, one_slip_away, scan, spelled
 from treadle.rules.schema import Spelled
+from treadle.rules.text.placeholder import Mark, one_slip_away, scan, spelled
 
 
 def marks(text: str) -> list[Mark]:

@@ -10,7 +10,7 @@ import pytest
 from treadle.base.errors import WorkflowError
 from treadle.base.place import Place, Severity
 from treadle.plan.task import Shell
-from treadle.rules.read import ReadOptions, Workflow, read, read_text
+from treadle.rules.file.read import ReadOptions, Workflow, read, read_text
 
 HEAD = '[workflow]\nname = "x"\n'
 RULE = '[[rules]]\nname = "a"\noutput = ["o"]\nshell = "make {output}"\n'

@@ -9,8 +9,8 @@ import pytest
 
 from treadle.base.errors import WorkflowError
 from treadle.base.place import Diagnostic
-from treadle.rules.config import engine_keys
-from treadle.rules.read import ReadOptions, read_text
+from treadle.rules.config.config import engine_keys
+from treadle.rules.file.read import ReadOptions, read_text
 from treadle.rules.schema import Source, Spelled, Workflow
 
 RULE = '[[rules]]\nname = "a"\nshell = "x"\n'

@@ -7,7 +7,7 @@ import pytest
 from treadle.base.errors import WorkflowError
 from treadle.base.place import Diagnostic
 from treadle.plan.task import Growth, Resources
-from treadle.rules.read import read_text
+from treadle.rules.file.read import read_text
 from treadle.rules.schema import FanIn, Rule, Spelled
 
 HEAD = '[workflow]\nname = "x"\nstrict_shell = true\n'

@@ -9,7 +9,7 @@ import pytest
 
 from treadle.base.errors import WorkflowError
 from treadle.base.place import Diagnostic
-from treadle.rules.read import ReadOptions, read_text
+from treadle.rules.file.read import ReadOptions, read_text
 from treadle.rules.schema import Source, Workflow
 
 RULE = '[[rules]]\nname = "a"\nshell = "x"\n'

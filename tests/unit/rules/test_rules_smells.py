@@ -8,9 +8,9 @@ import pytest
 
 from treadle.base.place import Diagnostic, Severity
 from treadle.plan.build import build
-from treadle.rules.expand import expand
-from treadle.rules.listing import DiskListing
-from treadle.rules.read import read_text
+from treadle.rules.expand.expand import expand
+from treadle.rules.file.read import read_text
+from treadle.rules.pattern.listing import DiskListing
 from treadle.rules.smells import Machine, smells
 
 MACHINE = Machine(threads=8, memory=16 * 1024**3, gpus=1)

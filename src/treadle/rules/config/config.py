@@ -1,0 +1,221 @@
+"""`[config]`: plain and declared keys, values of the command line, references to each other resolved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from treadle.base.place import Place
+from treadle.rules.config.resolve import resolve
+from treadle.rules.config.types import TYPES, UnfitError, as_value, fitted, from_text, read_range, type_of
+from treadle.rules.file.fields import DECLARED
+from treadle.rules.file.kinds import NAME, take
+from treadle.rules.file.section import LONGEST_NAME, Section, clip, found
+from treadle.rules.schema import Declared, Source, Value
+from treadle.rules.text.placeholder import spelled
+
+_GROUP = re.compile(r"[A-Za-z0-9_-]+\Z")  # what the end of a config key may be
+_WANTED = "a text, a number, true or false, or a list of these"
+
+
+class Config(Struct, frozen=True):
+    """The keys of a workflow: resolved values, declarations, and which are secret."""
+
+    values: dict[str, Value]
+    declared: dict[str, Declared]
+    sensitive: frozenset[str]
+
+
+def read_config(
+    section: Section, given: Sequence[tuple[str, str]], sources: Iterable[Source], workdir: str
+) -> Config:
+    """The config of a workflow; everything wrong with it is reported.
+
+    `given` are the (key, text) of the command line; the last of two for one key counts. `must_exist`
+    looks from `workdir`.
+    """
+    values, declared = _written(section)
+    texts = dict(given)
+    values |= _given(section, texts, values, declared)
+    values |= engine_keys(values, sources)
+    _check_required(section, {*values, *texts}, declared)
+    secret = {name for name, one in declared.items() if one.sensitive}
+    places = {key: section.place(key) for key in section.table}
+    values, secret = resolve(values, secret, places, section.findings)
+    for key, one in declared.items():
+        if key in values:
+            try:
+                values[key] = fitted(values[key], one, workdir)
+            except UnfitError as unfit:
+                section.error(unfit.code, unfit.message, key, hint=unfit.hint)
+    return Config(values, declared, frozenset(secret))
+
+
+def _written(section: Section) -> tuple[dict[str, Value], dict[str, Declared]]:
+    """The values and declarations as they stand in the file."""
+    values: dict[str, Value] = {}
+    declared: dict[str, Declared] = {}
+    for key, value in section.table.items():
+        if not NAME.match(key) or len(key) > LONGEST_NAME:
+            hint = "write letters, digits, _ and -, a letter first"
+            section.error("bad-name", f"'{clip(key)}' cannot name a config key", key, hint=hint)
+            continue
+        if isinstance(value, dict):
+            one, value = _declaration(section, key, value)
+            declared[key] = one
+            if value is None:
+                continue
+        taken = as_value(value)
+        if isinstance(value, str) and taken is None:
+            section.error("control-character", "a NUL character stands in this text", key)
+        elif taken is None:
+            section.error("wrong-type", f"{found(value)} stands where {_WANTED} is wanted", key)
+        else:
+            values[key] = taken
+    return values, declared
+
+
+def _declaration(section: Section, key: str, table: dict[str, Any]) -> tuple[Declared, Any]:
+    """A declared key and its default, or None where it has none."""
+    inner = section.inner(table, key)
+    if not any(field in table for field in DECLARED):
+        hint = f"a declaration has {', '.join(DECLARED)}"
+        inner.error("wrong-type", f"a table stands where {_WANTED} is wanted", hint=hint)
+        return Declared(name=key), None
+    got = take(inner, DECLARED, "a declared config key")
+    kind = got.get("type", "")
+    if kind and kind not in TYPES:
+        hint = inner.findings.guess(kind, TYPES) or f"one of: {', '.join(TYPES)}"
+        inner.error("config-type", f"'{clip(kind)}' is not a type", "type", hint=hint)
+        kind = ""
+    if got.get("must_exist") and kind not in ("", "path"):
+        inner.error("config-type", f"must_exist is for paths, not for type {kind}", "must_exist")
+    one = Declared(
+        name=key,
+        type=kind,
+        required=got.get("required", False),
+        help=got.get("help", ""),
+        sensitive=got.get("sensitive", False),
+        choices=_choices(inner, got.get("choices"), kind),
+        range=_range(inner, got.get("range"), kind),
+        must_exist=bool(got.get("must_exist")) and kind in ("", "path"),
+        place=section.place(key),
+    )
+    return one, got.get("default")
+
+
+def _choices(inner: Section, listed: list[Any] | None, kind: str) -> tuple[Value, ...]:
+    if listed is None:
+        return ()
+    if not listed:
+        inner.error("empty", "a list of choices without any cannot be met", "choices")
+    taken: list[Value] = []
+    for at, choice in enumerate(listed):
+        value = as_value(choice)
+        try:
+            if value is None or isinstance(value, tuple):
+                raise UnfitError("wrong-type", f"{found(choice)} cannot be a choice")
+            taken.append(from_text(value, kind) if isinstance(value, str) else value)
+        except UnfitError as unfit:
+            inner.error(unfit.code, unfit.message, "choices", at, hint=unfit.hint)
+    return tuple(taken)
+
+
+def _range(inner: Section, text: str | None, kind: str) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    if kind not in ("", "int", "float"):
+        inner.error("config-range", f"a range is for numbers, not for type {kind}", "range")
+        return None
+    try:
+        return read_range(text)
+    except UnfitError as unfit:
+        inner.error(unfit.code, unfit.message, "range", hint=unfit.hint)
+        return None
+
+
+def _given(
+    section: Section, texts: Mapping[str, str], values: Mapping[str, Value], declared: Mapping[str, Declared]
+) -> dict[str, Value]:
+    """The values of the command line, read by the declared type or that of the value they replace."""
+    taken: dict[str, Value] = {}
+    for key, text in texts.items():
+        place = Place("the command line", 0, "", clip(key))
+        known = key in values or key in declared
+        if not known and not (NAME.match(key) and re.search(rf"config\.{key}\b", section.findings.source)):
+            hint = section.findings.guess(key, [*values, *declared])
+            message = f"there is no config key '{clip(key)}' to set"
+            section.findings.error("unknown-config", message, place, hint)
+            continue
+        if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+            section.findings.error("control-character", f"the value of '{key}' is not UTF-8 text", place)
+            continue
+        kind = declared[key].type if key in declared else ""
+        try:
+            taken[key] = from_text(text, kind or (type_of(values[key]) if key in values else ""))
+        except UnfitError as unfit:
+            message = f"the value of '{key}' does not fit" if _secret(key, declared) else unfit.message
+            section.findings.error(unfit.code, message, place, unfit.hint)
+    return taken
+
+
+def _secret(key: str, declared: Mapping[str, Declared]) -> bool:
+    return key in declared and declared[key].sensitive
+
+
+def _check_required(section: Section, known: set[str], declared: Mapping[str, Declared]) -> None:
+    for key, one in declared.items():
+        if one.required and key not in known and "default" not in section.table[key]:
+            about = f" ({clip(one.help, 200)})" if one.help else ""
+            message = f"the config key '{key}' is required, but has no value{about}"
+            section.error("config-required", message, key, hint=f"give it with --config {key}=VALUE")
+
+
+def engine_keys(config: Mapping[str, Value], sources: Iterable[Source]) -> dict[str, Value]:
+    """The config keys that the engine adds: `samples_list`, `pairs_list` and `samples_<group>`.
+
+    Names sorted and joined by commas (as an array, where one of them holds a comma), together with those
+    that the user's own value of the key lists. Keys for which no source has anything are left out.
+    """
+    lists: dict[str, set[str]] = {}
+    for source in sources:
+        _list_names(source, lists)
+    return {key: _joined(names | _listed(config.get(key))) for key, names in sorted(lists.items()) if names}
+
+
+def _list_names(source: Source, lists: dict[str, set[str]]) -> None:
+    if source.kind == "pairs":
+        lists.setdefault("pairs_list", set()).update(_column(source, "pair_id"))
+        for side in ("experiment", "control"):
+            lists.setdefault("samples_list", set()).update(_column(source, side))
+    elif source.kind == "samples":
+        names = _column(source, "sample")
+        lists.setdefault("samples_list", set()).update(names)
+        groups: dict[str, set[str]] = {}
+        for name, group in zip(names, _column(source, "group") if "group" in source.columns else ()):
+            groups.setdefault(group, set()).add(name)
+        for group, members in groups.items():
+            if _GROUP.match(group):
+                lists.setdefault(f"samples_{group}", set()).update(members - {""})
+    for listed in lists.values():
+        listed.discard("")
+
+
+def _column(source: Source, column: str) -> list[str]:
+    """The values of a column, empty where a row has none."""
+    at = source.columns.index(column)
+    return [row[at] or "" for row in source.rows]
+
+
+def _listed(value: Value | None) -> set[str]:
+    """The names in a user's own list: an array, or a text with commas."""
+    names = value if isinstance(value, tuple) else spelled(value).split(",") if value is not None else ()
+    return {text for name in names if (text := spelled(name).strip())}
+
+
+def _joined(names: set[str]) -> Value:
+    ordered = sorted(names)
+    return tuple(ordered) if any("," in name for name in ordered) else ",".join(ordered)

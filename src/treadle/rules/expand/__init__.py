@@ -1,0 +1,1 @@
+"""Rules times values gives drafts of tasks. The door is `expand.expand`."""

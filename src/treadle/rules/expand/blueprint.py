@@ -1,0 +1,198 @@
+"""A rule with everything parsed: what stays the same for all its tasks, read once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from msgspec import Struct
+
+from treadle.base.names import did_you_mean
+from treadle.base.place import Place, Severity
+from treadle.rules.expand.entries import Entry, read_inputs
+from treadle.rules.expand.rule_texts import RuleTexts, read_texts
+from treadle.rules.expand.values import Sources
+from treadle.rules.file.section import Findings
+from treadle.rules.pattern.constraint import Constraint
+from treadle.rules.pattern.pattern import Pattern
+from treadle.rules.pattern.text import PathText
+from treadle.rules.schema import Rule, Value
+from treadle.rules.text.command import Known
+
+
+class Ground(Struct, frozen=True):
+    """What all rules of a workflow are read against.
+
+    `unselected` are samples and pairs that a selection leaves out.
+    """
+
+    config: Mapping[str, Value]
+    sensitive: frozenset[str]
+    sources: Sources
+    constraints: Mapping[str, Constraint]
+    interpreters: Mapping[str, str]
+    findings: Findings
+    unselected: frozenset[str] = frozenset()
+
+    @property
+    def paths(self) -> PathText:
+        """What reads the paths of a rule."""
+        return PathText(self.config, self.sensitive, self.constraints, self.findings.found)
+
+
+class Output(Struct, frozen=True):
+    """One declared output; `temporary`: it is removed once every dependent is done."""
+
+    pattern: Pattern
+    name: str = ""
+    temporary: bool = False
+
+
+class Blueprint(Struct, frozen=True):
+    """A parsed rule.
+
+    `names` are all wildcards that it names: those of the outputs first, as they appear. `key` are those
+    that make its tasks. `open` are given by no table: what matches its inputs gives them. `ancient` are
+    patterns for inputs that cause no re-run, beside the entries that are marked.
+    """
+
+    rule: Rule
+    inputs: tuple[Entry, ...]
+    ancient: tuple[Pattern, ...]
+    outputs: tuple[Output, ...]
+    log: Pattern | None
+    benchmark: Pattern | None
+    texts: RuleTexts
+    names: tuple[str, ...]
+    key: tuple[str, ...]
+    open: tuple[str, ...]
+
+    def searching(self) -> list[Entry]:
+        """The inputs whose paths are not known before something is looked up: globs, open wildcards."""
+        return [entry for entry in self.inputs if entry.searches or set(entry.names) & set(self.open)]
+
+
+def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
+    """Parse a rule; None when something is wrong with it, which is then among the findings."""
+    findings = ground.findings
+    before, paths = len(findings.found), ground.paths
+    inputs = read_inputs(rule, paths, ground.config, ground.unselected)
+    outputs = _outputs(rule, paths)
+    log = paths.pattern(rule.log, rule.at("log")) if rule.log else None
+    benchmark = paths.pattern(rule.benchmark, rule.at("benchmark")) if rule.benchmark else None
+    single = [*(output.pattern for output in outputs), *(one for one in (log, benchmark) if one)]
+    key = tuple(dict.fromkeys(name for output in outputs for name in output.pattern.names))
+    in_paths = [
+        *(name for entry in inputs for name in entry.names),
+        *(n for one in single for n in one.names),
+    ]
+    known = _known(rule, inputs, outputs, frozenset(in_paths) | ground.sources.names, key, ground)
+    texts = read_texts(rule, known, paths, ground.interpreters, findings)
+    names = tuple(dict.fromkeys((*key, *in_paths, *texts.names)))
+    _check_names(rule, names, inputs, ground)
+    _check_free(inputs, single, ground)
+    if any(one.severity is Severity.ERROR for one in findings.found[before:]):
+        return None
+    return Blueprint(
+        rule=rule,
+        inputs=inputs,
+        ancient=_other_ancients(rule, inputs, paths),
+        outputs=outputs,
+        log=log,
+        benchmark=benchmark,
+        texts=texts,
+        names=names,
+        key=key if outputs else names,
+        open=tuple(name for name in names if name not in ground.sources.names),
+    )
+
+
+def _known(
+    rule: Rule,
+    inputs: Collection[Entry],
+    outputs: Collection[Output],
+    wildcards: frozenset[str],
+    key: Collection[str],
+    ground: Ground,
+) -> Known:
+    """What the texts of the rule may name; how many inputs there are, where each entry is one path."""
+    fixed = not any(entry.gathers or (outputs and not set(entry.names) <= set(key)) for entry in inputs)
+    return Known(
+        wildcards=wildcards,
+        input_names=frozenset(entry.name for entry in inputs if entry.name),
+        output_names=frozenset(output.name for output in outputs if output.name),
+        config=ground.config,
+        params=rule.params,
+        sensitive=ground.sensitive,
+        has_log=bool(rule.log),
+        input_count=len(inputs) if fixed else None,
+        output_count=len(outputs),
+    )
+
+
+def _other_ancients(rule: Rule, inputs: Iterable[Entry], paths: PathText) -> tuple[Pattern, ...]:
+    """Entries of `ancient` that are no input as it is written: paths, or patterns for paths."""
+    texts = {text for entry in inputs for text in (entry.name, entry.written)}
+    place = rule.at("ancient")
+    others = [paths.pattern(text, place, globs=True) for text in rule.ancient if text not in texts]
+    return tuple(pattern for pattern in others if pattern)
+
+
+def _outputs(rule: Rule, paths: PathText) -> tuple[Output, ...]:
+    """The outputs; of `{path, pattern}` the folder is the output."""
+    found = []
+    for spec in rule.outputs:
+        pattern = paths.pattern(spec.text, spec.place)
+        if pattern is not None:
+            marked = {spec.text, pattern.text, pattern.spelled} | ({spec.name} if spec.name else set())
+            temporary = rule.temporary or not marked.isdisjoint(rule.temp_output)
+            found.append(Output(pattern, spec.name, temporary))
+    return tuple(found)
+
+
+def _check_names(rule: Rule, names: Collection[str], inputs: Iterable[Entry], ground: Ground) -> None:
+    """Every wildcard has a source: a table, or an input that can be matched."""
+    given = ground.sources.names
+    found = {name for entry in inputs if not entry.variables for name in entry.names}
+    for name in names:
+        if name not in given and name not in found:
+            known = sorted(given | found)
+            hint = did_you_mean(name, known) or "give its values in [[values]] or a table, or in an input"
+            message = f"nothing gives values to {{{name}}} in rule {rule.name}"
+            ground.findings.error("no-source", message, _place(rule, name, inputs), hint)
+    of_pairs, of_samples = ground.sources.mixed(names)
+    if of_pairs and of_samples:
+        message = (
+            f"rule {rule.name} names {_braced(of_pairs)} of pairs and {_braced(of_samples)} of sample groups"
+        )
+        hint = "name the sides of the pairs instead: {experiment} and {control}"
+        ground.findings.error("pairs-and-samples", message, rule.place, hint)
+
+
+def _braced(names: Iterable[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in names)
+
+
+def _place(rule: Rule, name: str, inputs: Iterable[Entry]) -> Place:
+    """The first place of a rule where a wildcard stands."""
+    for spec in (*rule.outputs, *rule.inputs):
+        if f"{{{name}}}" in spec.text or f"{{values.{name}}}" in spec.text:
+            return spec.place
+    for entry in inputs:
+        if name in entry.names:
+            return entry.pattern.place
+    return rule.place
+
+
+def _check_free(inputs: Iterable[Entry], single: Iterable[Pattern], ground: Ground) -> None:
+    """A column that holds paths is good as a whole input, not as a part of a path or in an output."""
+    free = ground.sources.free
+    if not free:
+        return
+    patterns = [entry.pattern for entry in inputs if not (entry.folder or entry.pattern).alone]
+    patterns += single
+    for pattern in patterns:
+        for name in pattern.names:
+            if name in free:
+                message = f"the column {name} holds paths, so {{{name}}} cannot be used in '{pattern.text}'"
+                hint = f'it stands alone: "{{{name}}}", or {{ path = "{{{name}}}", pattern = "*" }}'
+                ground.findings.error("path-in-path", message, pattern.place, hint)

@@ -1,0 +1,169 @@
+"""The inputs of a rule, parsed: paths, globs, `{path, pattern}` folders and fan-in over variables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import product
+from math import prod
+
+from msgspec import Struct
+
+from treadle.base.names import did_you_mean
+from treadle.rules.expand.join import MOST_ROWS
+from treadle.rules.expand.values import SIDES
+from treadle.rules.pattern.pattern import Pattern, Row
+from treadle.rules.pattern.text import CONTROL, PathText
+from treadle.rules.schema import FanIn, PathSpec, Rule, Value
+from treadle.rules.text.placeholder import spelled
+
+# Variables and config keys that list the cohort: a selection of samples narrows them.
+_COHORT = ("sample", "pair_id", *SIDES)
+_COHORT_KEYS = ("samples_", "pairs_list")
+
+
+class Entry(Struct, frozen=True):
+    """One input entry, as `written` by the author.
+
+    `folder` is that of `{path, pattern}`; `variables` and `combos` (their values) are those of a fan-in.
+    `ancient`: changes of it re-run nothing. `narrowed`: a selection of samples took values out of it.
+    """
+
+    pattern: Pattern
+    written: str
+    name: str = ""
+    folder: Pattern | None = None
+    variables: tuple[str, ...] = ()
+    combos: tuple[Row, ...] = ((),)
+    ancient: bool = False
+    narrowed: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The wildcards of the rule that stand in it."""
+        return tuple(name for name in self.pattern.names if name not in self.variables)
+
+    @property
+    def searches(self) -> bool:
+        """Whether its paths have to be looked up even when all wildcards have values."""
+        return self.pattern.glob or self.folder is not None
+
+    @property
+    def gathers(self) -> bool:
+        """Whether all its paths count as gathered: they may be fewer when their makers are skipped."""
+        return self.searches or bool(self.variables)
+
+
+def read_inputs(
+    rule: Rule, paths: PathText, config: Mapping[str, Value], unselected: Collection[str]
+) -> tuple[Entry, ...]:
+    """All input entries in the author's order, those of `expand_inputs` last.
+
+    `unselected` are the samples and pairs that a fan-in over the cohort leaves out.
+    """
+    entries = [_entry(spec, rule, paths) for spec in rule.inputs]
+    entries += [_FanInReader(fan, paths, config, unselected).entry(rule) for fan in rule.fan_in]
+    return tuple(entry for entry in entries if entry is not None)
+
+
+def _entry(spec: PathSpec, rule: Rule, paths: PathText) -> Entry | None:
+    ancient = _is_ancient(rule, spec.text, spec.name)
+    if not spec.pattern:
+        pattern = paths.pattern(spec.text, spec.place, globs=True)
+        return Entry(pattern, spec.text, spec.name, ancient=ancient) if pattern else None
+    folder = paths.pattern(spec.text, spec.place)
+    pattern = paths.pattern(f"{spec.text}/{spec.pattern}", spec.place, globs=True) if folder else None
+    return Entry(pattern, spec.text, spec.name, folder, ancient=ancient) if pattern else None
+
+
+def _is_ancient(rule: Rule, text: str, name: str) -> bool:
+    return text in rule.ancient or (name != "" and name in rule.ancient)
+
+
+class _FanInReader:
+    """Reads one entry of `expand_inputs`."""
+
+    def __init__(
+        self, fan: FanIn, paths: PathText, config: Mapping[str, Value], unselected: Collection[str]
+    ) -> None:
+        self.fan = fan
+        self.paths = paths
+        self.config = config
+        self.unselected = unselected
+        self.narrowed = False
+
+    def entry(self, rule: Rule) -> Entry | None:
+        fan = self.fan
+        pattern = self.paths.pattern(fan.pattern, fan.place, globs=True)
+        lists = [self._values(name, given) for name, given in fan.variables]
+        if pattern is None or any(values is None for values in lists):
+            return None
+        count = prod(len(values or ()) for values in lists)
+        if count > MOST_ROWS:
+            self._problem("too-many-rows", f"this fan-in makes {count:,} paths")
+            return None
+        return Entry(
+            pattern,
+            fan.pattern,
+            fan.name,
+            variables=tuple(name for name, _ in fan.variables),
+            combos=tuple(product(*(values or () for values in lists))),
+            ancient=_is_ancient(rule, fan.pattern, fan.name),
+            narrowed=self.narrowed,
+        )
+
+    def _values(self, name: str, given: tuple[Value, ...] | str) -> list[str] | None:
+        """The values of one variable, each once, in the author's order; None when something is wrong."""
+        key = given.removeprefix("config.") if isinstance(given, str) else ""
+        listed = self._listed(name, key, given)
+        texts = [self.paths.fill_config(spelled(value), self.fan.place) for value in listed or ()]
+        if listed is None or None in texts:
+            return None
+        values = [value for value in dict.fromkeys(texts) if value]
+        if not values:
+            self._problem("no-values", f"nothing is listed for {{{name}}} of '{self.fan.pattern}'")
+            return None
+        if not all(self._fits(name, value) for value in values):
+            return None
+        if name not in _COHORT and not key.startswith(_COHORT_KEYS):
+            return values
+        chosen = [value for value in values if value not in self.unselected]
+        self.narrowed = self.narrowed or len(chosen) < len(values)
+        return chosen
+
+    def _listed(self, name: str, key: str, given: tuple[Value, ...] | str) -> tuple[Value, ...] | None:
+        """What the author listed: a list of literals, the config value of `key`, or one literal."""
+        if not isinstance(given, str):
+            return given
+        if key in self.paths.sensitive:
+            self._problem("secret-in-path", f"config.{key} is sensitive and cannot stand in a path")
+        elif key in self.config:
+            return _split(self.config[key])
+        elif key == given:
+            return (given,)
+        else:
+            hint = did_you_mean(key, self.config) or "declare it in [config]"
+            self._problem("unknown-config", f"there is no config key '{key}' for {{{name}}}", hint)
+        return None
+
+    def _fits(self, name: str, value: str) -> bool:
+        constraint = self.paths.constraints.get(name)
+        if CONTROL.search(value):
+            self._problem("control-character", f"{value!r} of {{{name}}} holds a control character")
+        elif constraint is not None and not constraint.fits(value):
+            message = f"'{value}' of {{{name}}} does not match the constraint {constraint.text}"
+            self._problem("constraint-not-met", message)
+        else:
+            return True
+        return False
+
+    def _problem(self, code: str, message: str, hint: str = "") -> None:
+        self.paths.problem(code, message, self.fan.place, hint)
+
+
+def _split(value: Value) -> tuple[Value, ...]:
+    """An array as it is; a text split at commas, blanks taken off; anything else by itself."""
+    if isinstance(value, tuple | list):
+        return tuple(value)
+    if isinstance(value, str):
+        return tuple(part for piece in value.split(",") if (part := piece.strip()))
+    return (value,)

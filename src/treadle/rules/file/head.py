@@ -1,0 +1,114 @@
+"""What stands above the rules: `[workflow]` and `[defaults]`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from treadle.base.place import Place
+from treadle.plan.task import Shell
+from treadle.rules.file.fields import DEFAULTS, WORKFLOW, Kind, State
+from treadle.rules.file.kinds import line, take
+from treadle.rules.file.measures import NO_LIMIT
+from treadle.rules.file.rule_resources import Defaults
+from treadle.rules.file.rule_table import House
+from treadle.rules.file.section import Section, clip
+from treadle.rules.file.tables import Tables
+
+_FORMAT = "1.0"
+_KEPT = ("report", "citation", "reference_db")
+# Wildcards that a pattern of discovery must hold.
+_MUST_HOLD = {"sample_pattern": ("sample",), "pairs_pattern": ("pair_id", "experiment", "control")}
+
+
+class Head(Struct, frozen=True, kw_only=True):
+    """The head of a workflow.
+
+    `sheets` are (what it holds, path, place); `about` is what only the report shows.
+    """
+
+    name: str
+    house: House
+    interpreters: dict[str, str]
+    on_end: str
+    sample_pattern: str
+    pairs_pattern: str
+    sheets: tuple[tuple[str, str, Place], ...]
+    about: dict[str, Any]
+
+
+def read_head(tables: Tables) -> Head:
+    """The head of a workflow; everything wrong with it is reported."""
+    section, below = tables.one("workflow"), tables.one("defaults")
+    got = take(section, WORKFLOW, "[workflow]")
+    defaults = take(below, DEFAULTS, "[defaults]")
+    if "name" not in section.table:
+        section.error("missing-key", "the workflow has no name", hint='give it one: [workflow] name = "..."')
+    _check_words(section, got)
+    for key, needed in _MUST_HOLD.items():
+        _check_pattern(section, got, key, needed)
+    sheets = (("pairs", "pairs_file"), ("samples", "sample_groups_file"))
+    return Head(
+        name=got.get("name", ""),
+        house=_house(section, got, below, defaults),
+        interpreters=_interpreters(section, got),
+        on_end=got.get("on_end", ""),
+        sample_pattern=got.get("sample_pattern", ""),
+        pairs_pattern=got.get("pairs_pattern", ""),
+        sheets=tuple((holds, got[key], section.place(key)) for holds, key in sheets if key in got),
+        about=_about(tables, got),
+    )
+
+
+def _about(tables: Tables, got: dict[str, Any]) -> dict[str, Any]:
+    about = {key: value for key, value in got.items() if WORKFLOW[key].state is State.REPORT}
+    for name in _KEPT:
+        if name in tables.document.values:
+            about[name] = tables.document.values[name]
+    return about
+
+
+def _check_words(section: Section, got: dict[str, Any]) -> None:
+    if got.get("format_version", _FORMAT) != _FORMAT:
+        message = f"this Treadle reads format {_FORMAT}, not '{clip(got['format_version'])}'"
+        section.error("format-version", message, "format_version")
+    mode = got.get("profile_mode", "fill")
+    if mode not in ("fill", "override"):
+        message = f'\'{clip(mode)}\' is not a profile mode: write "fill" or "override"'
+        section.error("bad-value", message, "profile_mode")
+
+
+def _check_pattern(section: Section, got: dict[str, Any], key: str, needed: tuple[str, ...]) -> None:
+    for name in needed if key in got else ():
+        if f"{{{name}}}" not in got[key] and "{config." not in got[key]:
+            section.error("bad-value", f"this pattern does not hold {{{name}}}", key)
+
+
+def _house(section: Section, got: dict[str, Any], below: Section, defaults: dict[str, Any]) -> House:
+    executable = defaults.get("shell_executable", got.get("shell_executable", "bash"))
+    if got.get("shell_executable", executable) != executable:
+        message = "[workflow] and [defaults] name different shells"
+        below.error("said-twice", message, "shell_executable", hint="name it once")
+    limit = defaults.get("digest_limit", House().digest_limit)
+    memory = str(below.table["memory"]).strip() if "memory" in defaults else ""
+    return House(
+        defaults=Defaults(defaults.get("threads", 1), defaults.get("memory"), memory),
+        shell=Shell(executable, got.get("strict_shell", False), defaults.get("shell_prelude", "")),
+        digest_limit=None if limit == NO_LIMIT else limit,
+    )
+
+
+def _interpreters(section: Section, got: dict[str, Any]) -> dict[str, str]:
+    """`interpreter_map`: what a script file ends in -> what runs it."""
+    inner = section.inner(got.get("interpreter_map", {}), "interpreter_map")
+    found: dict[str, str] = {}
+    for ending, value in inner.table.items():
+        if inner.strayed(ending):
+            continue
+        if not ending.startswith(".") or len(ending) > 64:
+            message = f"'{clip(ending)}' is not what a file name ends in"
+            inner.error("bad-name", message, ending, hint='begin it with a dot: ".m" = "octave"')
+        elif (program := line(inner, value, Kind.TEXT, (ending,))) is not None:
+            found[ending] = program
+    return found

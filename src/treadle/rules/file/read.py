@@ -1,0 +1,197 @@
+"""A workflow file read: TOML text to a Workflow of typed values, with everything wrong told at once.
+
+load -> tables -> sources -> config -> rules -> checks across them
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.base.errors import WorkflowError
+from treadle.base.place import Diagnostic, Place, Severity
+from treadle.rules.config.config import read_config
+from treadle.rules.file.cross_checks import check_rules
+from treadle.rules.file.document import Document, load, parse
+from treadle.rules.file.fields import Kind
+from treadle.rules.file.head import Head, read_head
+from treadle.rules.file.kinds import VARIABLE, text
+from treadle.rules.file.rule_resources import counts
+from treadle.rules.file.rule_table import rule
+from treadle.rules.file.section import LONGEST_NAME, Findings, Section, clip
+from treadle.rules.file.tables import Tables
+from treadle.rules.pattern.constraint import Constraint, constraint
+from treadle.rules.schema import Workflow
+from treadle.rules.sources.sources import NamedSheet, read_sources
+
+
+class ReadOptions(Struct, frozen=True, kw_only=True):
+    """How a file is read.
+
+    `config` are (key, text) of `--config`. `sheets` are sheets of the command line: `@path` replaces the
+    workflow's pairs or sample groups, `+@path` or a bare path adds to them; like all sheets they are
+    looked for in the workflow's folder. `workdir` is where `must_exist` looks (default: that folder).
+    `strict` makes errors of warnings.
+    """
+
+    config: tuple[tuple[str, str], ...] = ()
+    sheets: tuple[str, ...] = ()
+    strict: bool = False
+    workdir: str = ""
+
+
+class Reading(Struct, frozen=True):
+    """What came of a file: the workflow (None where it has errors), and all findings, by line.
+
+    `sound` is the workflow without the rules that have errors, where all errors stand in rules.
+    """
+
+    workflow: Workflow | None
+    findings: tuple[Diagnostic, ...]
+    sound: Workflow | None = None
+
+
+def read(file: str, options: ReadOptions | None = None) -> Workflow:
+    """Read the workflow file at `file`.
+
+    Raises WorkflowError with every error of the file (of its syntax: the first); its warnings are in
+    `Workflow.warnings`.
+    """
+    document = load(file)
+    return _finished(examine(document, _folder(file), options or ReadOptions()))
+
+
+def read_sound(file: str, options: ReadOptions) -> Workflow | None:
+    """What `read` could understand of a file in which only rules are wrong: the workflow without these.
+
+    None where something else is wrong. Raises WorkflowError for a file that cannot be parsed.
+    """
+    reading = examine(load(file), _folder(file), options)
+    return reading.workflow or reading.sound
+
+
+def read_text(
+    source: str, file: str = "main.oxoflow", folder: str = "", options: ReadOptions | None = None
+) -> Workflow:
+    """Read the text of a workflow file as if it stood at `file`. Raises as `read` does."""
+    folder = os.path.abspath(folder) if folder else _folder(file)
+    return _finished(examine(parse(source, file), folder, options or ReadOptions()))
+
+
+def _folder(file: str) -> str:
+    try:
+        folder = os.path.dirname(os.path.abspath(file))
+        folder.encode()
+    except FileNotFoundError:
+        message = "the current folder is gone"
+        raise WorkflowError(message, hint="go to a folder that exists", code="cannot-read") from None
+    except UnicodeEncodeError:
+        message = f"the path of the folder '{clip(folder, 200)}' is not UTF-8 text"
+        raise WorkflowError(message, hint="rename it", code="not-utf8") from None
+    return folder
+
+
+def _finished(reading: Reading) -> Workflow:
+    if reading.workflow is None:
+        raise WorkflowError(one for one in reading.findings if one.severity is Severity.ERROR)
+    return reading.workflow
+
+
+def examine(document: Document, folder: str, options: ReadOptions) -> Reading:
+    """Understand a parsed file: the workflow, and everything found on the way, errors and warnings."""
+    findings = Findings(document.text)
+    workflow = _understood(document, folder, options, findings)
+    found = _told(findings.found, document.file, options.strict)
+    errors = [one for one in found if one.severity is Severity.ERROR]
+    if errors:
+        return Reading(None, found, without_rules(workflow, errors))
+    return Reading(replace(workflow, warnings=found), found)
+
+
+def without_rules(workflow: Workflow, errors: Iterable[Diagnostic]) -> Workflow | None:
+    """The workflow without the rules in which the errors stand; None where one stands elsewhere."""
+    tables = {one.place.table for one in errors}
+    if tables.difference(rule.place.table for rule in workflow.rules):
+        return None
+    return replace(workflow, rules=tuple(rule for rule in workflow.rules if rule.place.table not in tables))
+
+
+def _understood(document: Document, folder: str, options: ReadOptions, findings: Findings) -> Workflow:
+    """The workflow as far as it can be understood; whoever finds an error goes on without the thing."""
+    tables = Tables(document, findings)
+    head = read_head(tables)
+    constraints = _constraints(tables.one("wildcard_constraints"))
+    sources = read_sources(
+        tables.many,
+        _sheets(head, options),
+        folder,
+        constraints,
+        findings,
+        discovers=bool(head.sample_pattern),
+    )
+    config = read_config(tables.one("config"), options.config, sources, options.workdir or folder)
+    rules = tuple([rule(section, head.house) for section in tables.many("rules")])
+    pools = counts(tables.one("resource_groups"))
+    if not any(document.values.get(name) for name in ("rules", "include", "steps")):
+        hint = "add one: [[rules]] with a name, an output and a shell command"
+        findings.error("no-rules", "this workflow has no rules", Place(document.file), hint)
+    check_rules(rules, pools, findings)
+    return Workflow(
+        file=document.file,
+        folder=folder,
+        name=head.name,
+        config=config.values,
+        declared=config.declared,
+        sensitive=config.sensitive,
+        rules=rules,
+        sources=sources,
+        constraints={name: one.text for name, one in constraints.items()},
+        sample_pattern=head.sample_pattern,
+        pairs_pattern=head.pairs_pattern,
+        pools=pools,
+        interpreters=head.interpreters,
+        on_end=head.on_end,
+        places=tables.places(),
+        about=head.about,
+    )
+
+
+def _sheets(head: Head, options: ReadOptions) -> list[NamedSheet]:
+    """The sheets of `[workflow]`, then those of the command line."""
+    named = [NamedSheet(path, place, holds) for holds, path, place in head.sheets]
+    for given in options.sheets:
+        place = Place("the command line", 0, "", "--samples")
+        path = given.removeprefix("+").removeprefix("@")
+        named.append(NamedSheet(path, place, replaces=given.startswith("@")))
+    return named
+
+
+def _constraints(section: Section) -> dict[str, Constraint]:
+    """`[wildcard_constraints]`: name -> what its whole value must match."""
+    import warnings
+
+    found: dict[str, Constraint] = {}
+    for name, value in section.table.items():
+        if not VARIABLE.match(name) or len(name) > LONGEST_NAME:
+            section.error("bad-name", f"'{clip(name)}' cannot name a wildcard", name)
+        elif (given := text(section, value, Kind.TEXT, (name,))) is not None:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of Python's own, on sets that it may read anew one day
+                    found[name] = constraint(given)
+            except (re.error, OverflowError, RecursionError) as error:
+                message = f"'{clip(given)}' is not a regular expression: {clip(str(error))}"
+                section.error("bad-constraint", message, name)
+    return found
+
+
+def _told(found: Iterable[Diagnostic], file: str, strict: bool) -> tuple[Diagnostic, ...]:
+    """The findings by place, those of the workflow file first; each once; all errors where strict."""
+    told = dict.fromkeys(found)
+    if strict:
+        told = dict.fromkeys(replace(one, severity=Severity.ERROR) for one in told)
+    return tuple(sorted(told, key=lambda one: (one.place.file != file, one.place.file, one.place.line)))

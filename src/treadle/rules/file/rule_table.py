@@ -1,0 +1,178 @@
+"""One `[[rules]]` table as a Rule: its fields typed, what it cannot mean refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from treadle.base.names import RULE_NAME
+from treadle.plan.task import Policy, Shell
+from treadle.rules.file.fields import RULE
+from treadle.rules.file.kinds import take
+from treadle.rules.file.rule_paths import fan_in, files
+from treadle.rules.file.rule_resources import Defaults, resources
+from treadle.rules.file.rule_values import envvars, metadata, params
+from treadle.rules.file.section import Section, clip
+from treadle.rules.file.shell_traps import hidden_failure
+from treadle.rules.schema import PathSpec, Rule
+
+_TEXTS = (
+    *("shell", "script", "interpreter", "when", "log", "benchmark"),
+    *("pre_exec", "on_success", "on_failure"),
+)
+_POLICY = (
+    *("retries", "retry_delay", "retry_memory", "retry_time", "priority", "required", "optional", "target"),
+    *("resumable", "restartable", "signal_before_end", "oom_ok", "description", "tags"),
+)
+_OPEN = re.compile(r"\{config\.|[*?\[]|^\./|//|/\./|\.\./")  # texts that may be spelled in another way, too
+_HINTS = {
+    "pipe": "this pipe hides the failure of all its commands but the last",
+    "several": "of these commands only the failure of the last one counts",
+}
+
+
+class House(Struct, frozen=True, kw_only=True):
+    """What holds for every rule of the file: defaults, the shell, the digest limit."""
+
+    defaults: Defaults = Defaults()
+    shell: Shell = Shell()
+    digest_limit: int | None = 64 * 1024 * 1024
+
+
+def rule(section: Section, house: House) -> Rule:
+    """The rule that the table says; everything wrong with it is reported on the way."""
+    got = take(section, RULE, "a rule")
+    _check_name(section, got)
+    inputs, outputs, gathered = files(section, "input"), files(section, "output"), fan_in(section)
+    asked, memory_text = resources(section, got, house.defaults)
+    _check_command(section, got, house.shell)
+    _check_outputs(section, outputs)
+    _check_signal(section, got, asked.time_limit)
+    return Rule(
+        name=got.get("name", ""),
+        inputs=inputs,
+        outputs=outputs,
+        fan_in=gathered,
+        params=params(section, got),
+        envvars=envvars(section, got),
+        depends_on=got.get("depends_on", ()),
+        ancient=_chosen(section, got, "ancient", inputs, [one.pattern for one in gathered]),
+        temporary=got.get("temporary", False),
+        temp_output=_chosen(section, got, "temp_output", outputs),
+        resources=asked,
+        memory_text=memory_text,
+        policy=_policy(got, house),
+        metadata=metadata(section, got),
+        place=section.place(),
+        places=_places(section),
+        **{key: got[key] for key in _TEXTS if key in got},
+    )
+
+
+def _check_name(section: Section, got: dict[str, Any]) -> None:
+    if "name" not in section.table:
+        section.error("missing-key", "this rule has no name", hint='give it one: name = "align"')
+    elif "name" in got and not RULE_NAME.match(got["name"]):
+        hint = "write letters, digits, _ and -, and no digit or - first"
+        section.error("bad-name", f"'{clip(got['name'])}' cannot name a rule", "name", hint=hint)
+
+
+def _check_command(section: Section, got: dict[str, Any], shell: Shell) -> None:
+    """A rule with outputs needs a command; one with inputs alone is a target such as `all`."""
+    table = section.table
+    text = got.get("shell", "")
+    said = text.strip() or table.get("script") or ("shell" in table and "shell" not in got)
+    if not said and not _lost(section, "shell", "script"):
+        if table.get("output"):
+            hint = "give it 'shell' or 'script'; a rule that only gathers has inputs and no outputs"
+            section.error("no-command", "this rule has outputs, but no command makes them", hint=hint)
+        elif not table.get("input") and not table.get("expand_inputs") and not _lost(section, "input"):
+            section.error("empty-rule", "this rule has no inputs, no outputs and no command")
+    if "interpreter" in got and "script" not in table:
+        section.warn("no-effect", "'interpreter' has no effect without 'script'", "interpreter")
+    if not shell.strict and text and (why := hidden_failure(text, shell.prelude)):
+        hint = "set strict_shell = true in [workflow], or begin the text with: set -euo pipefail"
+        section.warn("unguarded-pipe", _HINTS[why], "shell", hint=hint)
+
+
+def _lost(section: Section, *keys: str) -> bool:
+    """Whether one of the keys is mistyped, stands in a table of this rule by mistake, or is still to come.
+
+    All are reported where they stand; to say that the rule lacks them would be noise.
+    """
+    if "transform" in section.table or "extends" in section.table:
+        return True
+    guesses = [section.findings.guess(key, RULE) for key in section.table if key not in RULE]
+    if any(f"'{key}'" in guess for guess in guesses for key in keys):
+        return True
+    inside = (table for table in section.table.values() if isinstance(table, dict))
+    return any(key in table for table in inside for key in keys)
+
+
+def _check_outputs(section: Section, outputs: tuple[PathSpec, ...]) -> None:
+    seen: set[tuple[str, str]] = set()
+    for spec in outputs:
+        if (spec.text, spec.pattern) in seen:
+            message = f"the output '{clip(spec.text)}' is named twice in this rule"
+            section.findings.error("duplicate-output", message, spec.place)
+        seen.add((spec.text, spec.pattern))
+
+
+def _meant(entries: tuple[str, ...], specs: tuple[PathSpec, ...]) -> tuple[str, ...]:
+    """Entries that name an input or output by its name, as the paths they stand for."""
+    named: dict[str, list[str]] = {}
+    for spec in specs:
+        if spec.name:
+            named.setdefault(spec.name, []).append(spec.text)
+    return tuple(text for entry in entries for text in named.get(entry, [entry]))
+
+
+def _chosen(
+    section: Section, got: dict[str, Any], key: str, specs: tuple[PathSpec, ...], others: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The inputs or outputs that a field chooses, as paths; one that chooses nothing is named.
+
+    `{config.x}` and globs may make one path of two spellings, which is seen only when they are filled.
+    """
+    entries = _meant(got.get(key, ()), specs)
+    texts = sorted({*(spec.text for spec in specs), *others})
+    if any(_OPEN.search(text) for text in (*texts, *entries)):
+        return entries
+    for entry in entries:
+        if entry not in texts:
+            what = "an input" if key == "ancient" else "an output"
+            message = f"'{clip(entry)}' is not {what} of this rule, so it has no effect"
+            section.warn("no-effect", message, key, hint=section.findings.guess(entry, texts))
+    return tuple([entry for entry in entries if entry in texts])
+
+
+def _check_signal(section: Section, got: dict[str, Any], limit: int | None) -> None:
+    before = got.get("signal_before_end")
+    if before is not None and limit is None:
+        message = "'signal_before_end' has no effect without a time_limit"
+        section.warn("no-effect", message, "signal_before_end")
+    elif before is not None and limit is not None and before >= limit:
+        message = f"the signal would come {before} s before the end, but there are only {limit} s"
+        section.error("out-of-range", message, "signal_before_end")
+
+
+def _policy(got: dict[str, Any], house: House) -> Policy:
+    return Policy(
+        shell=house.shell,
+        digest_limit=house.digest_limit,
+        **{key: got[key] for key in _POLICY if key in got},
+    )
+
+
+def _places(section: Section) -> dict[str, Any]:
+    """The place of each key of the rule, and of each key of its tables (`resources.memory`)."""
+    places = {}
+    for key, value in section.table.items():
+        places[key] = section.place(key)
+        if isinstance(value, dict):
+            for inner in value:
+                places[f"{key}.{inner}"] = section.place(key, inner)
+    return places

@@ -1,0 +1,1 @@
+"""Command texts: placeholders, and values quoted for the place they stand in."""
