@@ -27,8 +27,10 @@ def until(condition: Callable[[], T], what: str, seconds: float = PATIENCE) -> T
 
 
 def mortal() -> None:
-    """For `preexec_fn`: permissions hold for what is started, also where root runs the tests (capabilities(7):
-    CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH leave the bounding set)."""
+    """For `preexec_fn`: permissions hold for what is started, also where root runs the tests.
+
+    CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH leave the bounding set: capabilities(7).
+    """
     prctl = ctypes.CDLL(None).prctl
     for capability in (1, 2):
         prctl(24, capability, 0, 0, 0)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 LAST_LINES = 10  # of the log of a failed task
+WIDEST = 300  # characters of each of them
 
 
 class Watcher(Protocol):
@@ -182,8 +183,14 @@ def log_end(folder: RunFolder, n: int) -> list[str]:
         lines = tail(folder.attempt_log(n), LAST_LINES)
     except OSError:
         return []
-    text = [line.decode("utf-8", "replace").rstrip("\r\n") for line in lines]
+    text = [_cut(line.decode("utf-8", "replace").rstrip("\r\n")) for line in lines]
     return ["".join(c if c.isprintable() or c == "\t" else "?" for c in line) for line in text]
+
+
+def _cut(line: str) -> str:
+    """What matters of a long line is how it begins, and of a progress bar how it ends."""
+    half = WIDEST // 2
+    return line if len(line) <= WIDEST else f"{line[:half]} ... {line[-half:]}"
 
 
 def last_words(tally: Tally, printer: Printer, seconds: float) -> list[str]:
