@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from treadle.api.session import Recovered
 from treadle.base.place import Diagnostic, Severity
 from treadle.decide import reason as r
 from treadle.records.event import End, EndReason, Noticed, Outcome
-from treadle.records.lock import LockNews, Step
 from treadle.report.runs import RunState
 
 if TYPE_CHECKING:
+    from treadle.api.session import Recovered
     from treadle.cli.printer import Printer
+    from treadle.records.lock import LockNews
 
 VERDICTS = {
     r.Verdict.UP_TO_DATE: "up to date",
@@ -218,6 +218,9 @@ def _most(values: Mapping[str, str]) -> str:
 
 def before_run(news: LockNews | Recovered) -> str:
     """What happened before anything could start: a lock waited for or taken, a killed run mended."""
+    from treadle.api.session import Recovered  # not for previews: it brings half the engine
+    from treadle.records.lock import Step
+
     if isinstance(news, Recovered):
         number = len(news.interrupted)
         ended = f"; {count(number, 'attempt')} of it counted as interrupted" if number else ""
