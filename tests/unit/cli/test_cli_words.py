@@ -29,7 +29,7 @@ def codes() -> list[str]:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 first = node.args[0] if node.args else None
-                if node.func.attr in ("noticed", "_note") and isinstance(first, ast.Constant):
+                if node.func.attr in ("noticed", "_note", "note") and isinstance(first, ast.Constant):
                     found.add(str(first.value))
     return sorted(found)
 
