@@ -7,7 +7,7 @@ import argparse
 from treadle.api.check import Checked, check
 from treadle.cli.options import add_workflow, request_of
 from treadle.cli.printer import Printer
-from treadle.cli.words import count, diagnostic_lines
+from treadle.cli.words import count, diagnostic_lines, shortened
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +21,8 @@ def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
     found = check(request_of(args), inputs=args.inputs)
     if args.json:
-        printer.object({"schema": 1, "errors": found.errors, "warnings": found.warnings})
+        errors, warnings = (list(map(shortened, some)) for some in (found.errors, found.warnings))
+        printer.object({"schema": 1, "errors": errors, "warnings": warnings})
     else:
         for one in (*found.errors, *(() if args.quiet else found.warnings)):
             printer.data(diagnostic_lines(one, printer, err=False))

@@ -78,12 +78,13 @@ def failed(error: Exception, as_json: bool) -> int:
     if not isinstance(error, TreadleError):
         bug(error)
     from treadle.cli.printer import Printer
-    from treadle.cli.words import diagnostic_lines
+    from treadle.cli.words import diagnostic_lines, shortened
 
     printer = Printer(json=as_json)
+    found = [shortened(one) for one in error.diagnostics]
     if as_json:
-        printer.object({"schema": 1, "exit_code": error.exit_code, "errors": list(error.diagnostics)})
-    for one in error.diagnostics:
+        printer.object({"schema": 1, "exit_code": error.exit_code, "errors": found})
+    for one in found:
         printer.problem(diagnostic_lines(one, printer))
     return error.exit_code
 

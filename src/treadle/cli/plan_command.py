@@ -9,7 +9,7 @@ from treadle.api.pipe import View, look
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.preview import rule_lines, summary_lines, task_lines
 from treadle.cli.printer import Printer
-from treadle.cli.words import diagnostic_lines
+from treadle.cli.words import diagnostic_lines, shortened
 from treadle.decide.reason import Verdict
 from treadle.plan.show import plan_object
 
@@ -51,5 +51,5 @@ def view_object(view: View) -> dict[str, Any]:
         **{verdict.value: verdicts.count(verdict) for verdict in Verdict},
         "may_cut_off": sum(answer.may_cut_off for answer in view.decision.answers.values()),
     }
-    found["warnings"] = list(view.warnings)
+    found["warnings"] = [shortened(one) for one in view.warnings]
     return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from treadle.base.place import Diagnostic, Severity
 from treadle.decide import reason as r
 from treadle.records.event import End, EndReason, Noticed, Outcome
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from treadle.api.session import Recovered
     from treadle.cli.printer import Printer
     from treadle.records.lock import LockNews
+
+_LONGEST = 1500  # characters of a message: several paths fit, a file that stands in for one does not
 
 VERDICTS = {
     r.Verdict.UP_TO_DATE: "up to date",
@@ -153,11 +157,25 @@ def outcome(one: Outcome | None) -> str:
 
 def diagnostic_lines(one: Diagnostic, printer: Printer, *, err: bool = True) -> str:
     """`error: place: message` with the way out on a line of its own; `err`: for stderr."""
+    one = shortened(one)
     colour = "red" if one.severity is Severity.ERROR else "yellow"
     head = printer.style(f"{one.severity.value}:", "bold", colour, err=err)
     where = str(one.place)
     text = visible(f"{where}: {one.message}" if where else one.message)
     return f"{head} {text}\n  {visible(one.hint)}" if one.hint else f"{head} {text}"
+
+
+def shortened(one: Diagnostic) -> Diagnostic:
+    """The finding as it is told: of a text that is very long (a name of a megabyte) both ends."""
+    if max(len(one.message), len(one.hint)) <= _LONGEST:
+        return one
+    return replace(one, message=_ends(one.message), hint=_ends(one.hint))
+
+
+def _ends(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 4 :]} ({len(text):,} characters)"
 
 
 def visible(text: str) -> str:

@@ -12,7 +12,7 @@ from treadle.base.names import did_you_mean
 from treadle.base.place import Diagnostic, Place
 
 _FIRST = re.compile(r"first:(.*)", re.DOTALL)
-_WHERE = Place("--samples")
+_WHERE = Place("the command line", key="--samples")
 
 
 class Selection(Struct, frozen=True, kw_only=True):
@@ -68,7 +68,8 @@ def _count(text: str) -> int:
     if re.fullmatch(r"[1-9][0-9]{0,8}", text):
         return int(text)
     hint = "write a whole number from 1 on: first:5"
-    raise OptionError(f"'first:{text}' of --samples is no number of samples", hint=hint, code="bad-selection")
+    message = f"'first:{text}' is no number of samples"
+    raise OptionError([Diagnostic("bad-selection", message, _WHERE, hint)])
 
 
 def choose(
