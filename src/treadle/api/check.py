@@ -5,15 +5,14 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.api.pipe import Planned, Request, plan_of
+from treadle.api.pipe import Planned, Request, plan_of, this_machine
 from treadle.base.errors import PlanError, UserError
-from treadle.base.machine import gpus_here, usable_cpus, usable_memory
 from treadle.base.place import Diagnostic, Severity
 from treadle.decide.facts import gather
 from treadle.decide.missing import refuse_missing
 from treadle.decide.options import Options
 from treadle.records.past import Past
-from treadle.rules.smells import Machine, smells
+from treadle.rules.smells import smells
 
 
 class Checked(Struct, frozen=True):
@@ -34,8 +33,7 @@ def check(request: Request, *, inputs: bool = False) -> Checked:
         planned = plan_of(replace(request, strict=False))
     except UserError as error:
         return Checked(errors=error.diagnostics)
-    machine = Machine(usable_cpus(), usable_memory(), len(gpus_here()))
-    found = [*planned.warnings, *smells(planned.workflow, planned.plan, machine)]
+    found = [*planned.warnings, *smells(planned.workflow, planned.plan, this_machine())]
     missing = _missing(planned)
     if not inputs:
         found += (replace(one, severity=Severity.WARNING) for one in missing)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.api.errors import with_the_rest
-from treadle.base.errors import OptionError, WorkflowError
+from treadle.base.errors import OptionError, PlanError, WorkflowError
 from treadle.base.layout import StateFolder
+from treadle.base.machine import gpus_here, usable_cpus, usable_memory
 from treadle.base.mask import Mask
 from treadle.base.names import did_you_mean
-from treadle.base.place import Diagnostic
+from treadle.base.place import Diagnostic, Severity
 from treadle.decide.decide import Options as DecideOptions
 from treadle.decide.decide import decide
 from treadle.decide.facts import Facts, gather
@@ -23,13 +25,14 @@ from treadle.decide.reason import Decision
 from treadle.plan.build import build
 from treadle.plan.paths import relative_to
 from treadle.plan.select import select
-from treadle.plan.task import ScheduledPlan
+from treadle.plan.task import Resources, ScheduledPlan
 from treadle.records.past import Past, load_past
 from treadle.rules.expand.expand import Expansion, expand
 from treadle.rules.file.read import ReadOptions, read, read_sound, without_rules
 from treadle.rules.pattern.listing import DiskListing
 from treadle.rules.schema import Workflow
 from treadle.rules.selection import parse_selection
+from treadle.rules.smells import Machine, too_large
 from treadle.rules.text.holes import secret_variable
 from treadle.rules.text.placeholder import spelled
 
@@ -57,7 +60,10 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """Everything that one trip down the pipe saw: the basis of preview, run, why and status."""
+    """Everything that one trip down the pipe saw: the basis of preview, run, why and status.
+
+    `beyond` are warnings of requests that this machine cannot meet: a run cuts or refuses them.
+    """
 
     workflow: Workflow
     expansion: Expansion
@@ -68,6 +74,7 @@ class View(Struct, frozen=True, kw_only=True):
     facts: Facts
     decision: Decision
     warnings: tuple[Diagnostic, ...] = ()
+    beyond: tuple[Diagnostic, ...] = ()
 
     @property
     def state(self) -> StateFolder:
@@ -137,7 +144,10 @@ def plan_of(request: Request) -> Planned:
         raise with_the_rest(error, without_rules(workflow, error.diagnostics), go_on) from None
     plan = _plan(workflow, expansion, workdir)
     selected = select(plan, request.targets, workdir=workdir)
-    return Planned(workflow=workflow, expansion=expansion, plan=plan, selected=selected, workdir=workdir)
+    planned = Planned(workflow=workflow, expansion=expansion, plan=plan, selected=selected, workdir=workdir)
+    if request.strict and planned.warnings:
+        raise WorkflowError(replace(one, severity=Severity.ERROR) for one in planned.warnings)
+    return planned
 
 
 def _plan(workflow: Workflow, expansion: Expansion, workdir: str) -> ScheduledPlan:
@@ -185,6 +195,10 @@ def view_of(planned: Planned, request: Request, past: Past) -> View:
         flowdir=planned.workflow.folder,
     )
     facts = gather(planned.plan, past, options)
+    decision = decide(planned.plan, facts, past, options)
+    beyond = _beyond_this_machine(planned, decision)
+    if request.strict and beyond:
+        raise PlanError(replace(one, severity=Severity.ERROR) for one in beyond)
     return View(
         workflow=planned.workflow,
         expansion=planned.expansion,
@@ -193,9 +207,25 @@ def view_of(planned: Planned, request: Request, past: Past) -> View:
         workdir=planned.workdir,
         past=past,
         facts=facts,
-        decision=decide(planned.plan, facts, past, options),
+        decision=decision,
         warnings=planned.warnings,
+        beyond=beyond,
     )
+
+
+def _beyond_this_machine(planned: Planned, decision: Decision) -> tuple[Diagnostic, ...]:
+    """Requests of rules that will run which this machine cannot meet."""
+    run = {planned.plan.tasks[task].rule for task in decision.to_run()}
+    asking = [rule for rule in planned.workflow.rules if rule.name in run and rule.resources != Resources()]
+    if not asking:
+        return ()
+    machine = this_machine()
+    return tuple(found for rule in asking for found in too_large(rule, machine))
+
+
+def this_machine() -> Machine:
+    """What one task may have here."""
+    return Machine(usable_cpus(), usable_memory(), len(gpus_here()))
 
 
 def look(request: Request) -> View:

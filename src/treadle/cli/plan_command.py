@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
     view = look(request_of(args))
-    for warning in view.warnings:
+    for warning in (*view.warnings, *view.beyond):
         printer.talk(diagnostic_lines(warning, printer))
     if args.json:
         printer.object(view_object(view))
@@ -51,5 +51,5 @@ def view_object(view: View) -> dict[str, Any]:
         **{verdict.value: verdicts.count(verdict) for verdict in Verdict},
         "may_cut_off": sum(answer.may_cut_off for answer in view.decision.answers.values()),
     }
-    found["warnings"] = [shortened(one) for one in view.warnings]
+    found["warnings"] = [shortened(one) for one in (*view.warnings, *view.beyond)]
     return found

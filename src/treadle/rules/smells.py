@@ -34,7 +34,7 @@ def smells(workflow: Workflow, plan: ScheduledPlan, machine: Machine) -> list[Di
     for rule in workflow.rules:
         found += _unreachable(rule, tasks[rule.name])
         found += unread.of(rule, tasks[rule.name])
-        found += _too_large(rule, machine)
+        found += too_large(rule, machine)
         found += _paths_that_are_no_inputs(rule, tasks[rule.name], workflow)
     return found
 
@@ -85,7 +85,7 @@ class _Unread:
         return path in self._read or self._index.has_below(path) or bool(self._index.nearest(path))
 
 
-def _too_large(rule: Rule, machine: Machine) -> Iterator[Diagnostic]:
+def too_large(rule: Rule, machine: Machine) -> Iterator[Diagnostic]:
     """A request that this machine cannot meet."""
     wanted = rule.resources
     found = []
