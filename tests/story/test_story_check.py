@@ -189,3 +189,36 @@ def test_config_values_of_the_command_line_count(folder):
     )
     assert codes(checked(folder)) == []
     assert codes(checked(folder, "gate=false")) == ["unreachable-rule"]
+
+
+ALIKE = """
+[[rules]]
+name = "one"
+output = ["a.txt"]
+shell = "touch {output}"
+
+[[rules]]
+name = "two"
+output = ["A.txt"]
+shell = "touch {output}"
+"""
+
+
+@pytest.mark.parametrize("command", ["check", "plan", "run"])
+def test_strict_takes_warnings_of_the_plan_as_errors_whatever_the_command(folder, command):
+    folder.flow(ALIKE)
+    done = folder.treadle(command, "--strict", exits=2)
+    assert "differ only in case" in done.stdout + done.stderr
+    assert not (folder / "a.txt").exists()
+    folder.treadle(command)
+
+
+def test_what_this_machine_does_not_have_is_a_warning_in_plan_and_an_error_with_strict(folder):
+    folder.flow(GOOD.replace("target = true", "target = true\nresources = { threads = 9999 }"))
+    assert "rule end asks for 9999 threads" in folder.treadle("plan").stderr
+    assert [one["code"] for one in folder.plan()["warnings"]] == ["too-large"]
+    for command in ("plan", "run"):
+        assert "error: main.oxoflow:" in folder.treadle(command, "--strict", exits=2).stderr
+    assert not (folder / ".treadle").exists()
+    folder.treadle("run")
+    assert folder.treadle("plan", "--strict").stderr == "nothing to do: 2 tasks up to date\n"
