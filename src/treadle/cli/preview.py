@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from shlex import quote
 
 from treadle.api.pipe import View
@@ -13,6 +14,7 @@ from treadle.cli.words import VERDICTS, count, reason, reason_kind
 from treadle.decide.reason import Answer, OutputMissing, Verdict
 from treadle.plan.task import ScheduledTask
 from treadle.records.event import evidence_key
+from treadle.rules.expand.expansion import RuleInfo
 
 _COLOURS = {
     Verdict.WILL_RUN: "yellow",
@@ -21,14 +23,17 @@ _COLOURS = {
     Verdict.IN_FLIGHT: "cyan",
 }
 
+_OF_THE_PLAN = re.compile(r" \((?:plan|skipped)\)\Z")
+
 
 def rule_lines(view: View, printer: Printer) -> Iterator[str]:
-    """One line per rule: how many tasks, how many will run, and for which reasons."""
+    """One line per rule: how many tasks, how many will run, for which reasons; values and gathers."""
     rules: dict[str, list[tuple[ScheduledTask, Answer]]] = {}
     for task_id, answer in view.decision.answers.items():
         task = view.plan.tasks[task_id]
         rules.setdefault(task.rule, []).append((task, answer))
     width = max((len(rule) for rule in rules), default=0)
+    about = _about(view.expansion.sources, rules)
     for rule, tasks in rules.items():
         verdicts = Counter(answer.verdict for _, answer in tasks)
         parts = [
@@ -44,7 +49,7 @@ def rule_lines(view: View, printer: Printer) -> Iterator[str]:
         why = ", ".join(
             f"{kind} ({number})" if len(kinds) > 1 else kind for kind, number in kinds.most_common()
         )
-        yield f"{rule:<{width}}  {', '.join(parts)}{': ' + why if why else ''}{_fan_in(tasks)}"
+        yield f"{rule:<{width}}  {', '.join(parts)}{': ' + why if why else ''}{about[rule]}"
 
 
 def task_lines(view: View, printer: Printer) -> Iterator[str]:
@@ -138,7 +143,17 @@ def _stakes(view: View, to_run: list[str]) -> Iterator[str]:
         yield f"the largest asks for {most}"
 
 
-def _fan_in(tasks: list[tuple[ScheduledTask, Answer]]) -> str:
-    """How much the rule's gathers take in, where it is more than a few."""
-    most = max(len(task.inputs) for task, _ in tasks)
-    return f"  [gathers {most} inputs]" if most > 9 else ""
+def _about(sources: Iterable[RuleInfo], shown: Collection[str]) -> dict[str, str]:
+    """By rule: where its values come from, at the first rule that takes them from there, and its fan-in."""
+    found = dict.fromkeys(shown, "")
+    told: set[str] = set()
+    infos = {info.rule: info for info in sources}
+    for rule in shown:
+        if (info := infos.get(rule)) is None:
+            continue
+        fresh = [origin for origin in info.origins if origin not in told and not _OF_THE_PLAN.search(origin)]
+        told.update(fresh)
+        parts = [f"from {', '.join(origin.removesuffix(' (disk)') for origin in fresh)}"] if fresh else []
+        parts += [f"gathers {info.fan_in} inputs"] if info.fan_in > 1 else []
+        found[rule] = f"  [{'; '.join(parts)}]" if parts else ""
+    return found
