@@ -15,18 +15,27 @@ from treadle.rules.expand.expand import expand
 from treadle.rules.file.read import ReadOptions, read
 from treadle.rules.pattern.listing import DiskListing
 
-FLOWS = sorted((Path(__file__).parent / "flows").glob("*.oxoflow"))
-FILES = ("ref/genome.fa", "reads/S1.fq", "reads/S2.fq", "reads/S 3.fq")
+# One workflow for each feature; the files that it finds are named in its first line.
+FOLDER = Path(__file__).parent / "flows"
+FLOWS = sorted(FOLDER.glob("*.oxoflow"))
+FILES = "# files: "
 
 
 def planned(flow: Path, workdir: Path) -> dict[str, Any]:
-    for name in FILES:
+    """The plan as `plan --json` shows it, with the warnings of reading, expanding and building."""
+    first = flow.read_text(encoding="utf-8").partition("\n")[0]
+    for name in first.removeprefix(FILES).split() if first.startswith(FILES) else ():
         (workdir / name).parent.mkdir(parents=True, exist_ok=True)
         (workdir / name).write_text("x\n")
-    file = shutil.copy(flow, workdir / "main.oxoflow")
-    workflow = read(str(file), ReadOptions())
+    shutil.copytree(FOLDER / "sheets", workdir / "sheets")
+    shutil.copy(flow, workdir / "main.oxoflow")
+    workflow = read(str(workdir / "main.oxoflow"), ReadOptions())
     expansion = expand(workflow, DiskListing(str(workdir)))
-    return plan_object(build(workflow.name, expansion.drafts, pools=workflow.pools))
+    rules = [rule.name for rule in workflow.rules]
+    plan = build(workflow.name, expansion.drafts, pools=workflow.pools, rules=rules)
+    warnings = (*workflow.warnings, *expansion.notes, *plan.notes)
+    told = [str(one).replace(f"{workdir}/", "") for one in warnings]
+    return {**plan_object(plan), **({"warnings": told} if told else {})}
 
 
 @pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow.stem)

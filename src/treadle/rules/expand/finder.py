@@ -138,8 +138,9 @@ class Finder:
                 f" and {len(names) - _SHOWN:,} more" if names[_SHOWN:] else ""
             )
             count = "1 file on disk matches" if len(names) == 1 else f"{len(names):,} files on disk match"
-            message = f"{count} {text}, but no task of this plan makes them: left out: {shown}"
-            hint = "remove them, or add their values to the workflow"
+            them = "it" if len(names) == 1 else "them"
+            message = f"{count} {text}, but no task of this plan makes {them}: left out: {shown}"
+            hint = f"remove {them}, or add {'its' if them == 'it' else 'their'} values to the workflow"
             self._findings.warn("left-on-disk", message, place, hint)
 
 
