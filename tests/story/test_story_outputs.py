@@ -166,7 +166,7 @@ def test_outputs_deleted_by_hand_are_accepted(done):
         (done / f"up/deep/{part}.txt").unlink()
     assert "upper/part=a" in done.will_run()
     said = done.treadle("evict", "upper")
-    assert "2 outputs that were gone already accepted" in said.stderr
+    assert "2 outputs that were gone are taken as deleted on purpose" in said.stderr
     assert done.run_as_previewed() == set()
     assert done.read("all.txt").startswith("hello\nTEXT OF A")
 

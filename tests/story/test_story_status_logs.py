@@ -133,7 +133,10 @@ def test_a_run_that_was_killed_and_one_that_mends_it(running):
     folder, process = running
     process.kill()
     process.communicate()
-    assert "was killed; treadle run goes on from there" in folder.treadle("status").stdout
+    shown = folder.treadle("status").stdout
+    assert "was killed; treadle run goes on from there" in shown
+    assert "  was at work on " in shown
+    assert "since the start" not in shown, "nobody knows when it ended"
     assert status(folder)["state"] == "killed"
     folder.write("go", "")
     said = folder.treadle("run").stderr

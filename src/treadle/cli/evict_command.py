@@ -70,9 +70,8 @@ def _words(found: Eviction, args: argparse.Namespace) -> list[str]:
         lines.append(f"{count(deleted, 'output')} deleted on purpose")
     if len(found.burials) > deleted:
         number = len(found.burials) - deleted
-        lines.append(
-            f"{count(number, 'output')} that {'was' if number == 1 else 'were'} gone already accepted"
-        )
+        gone = "was gone is" if number == 1 else "were gone are"
+        lines.append(f"{count(number, 'output')} that {gone} taken as deleted on purpose")
     return [*lines, "made again when something that must run needs them"]
 
 

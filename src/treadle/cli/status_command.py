@@ -110,8 +110,9 @@ def _object(tally: Tally, folder: RunFolder) -> dict[str, Any]:
 
 def _lines(tally: Tally, folder: RunFolder, printer: Printer) -> Iterator[str]:
     now = time.time()
-    yield f"{printer.style(tally.workflow, 'bold')}  run {tally.run}  {_state(tally, folder)}"
-    if tally.started:
+    state = run_state(folder, None if tally.ended is None else tally.exit_code, mended=tally.mended)
+    yield f"{printer.style(tally.workflow, 'bold')}  run {tally.run}  {_state(tally, state)}"
+    if tally.started and (tally.ended or state is RunState.RUNNING):
         seconds = (tally.ended or now) - tally.started
         yield f"  {format_duration(max(round(seconds, 1), 0.1))} since the start"
     numbers = [f"{number} {ENDS[end]}" for end, number in tally.ends.items() if number]
@@ -122,8 +123,9 @@ def _lines(tally: Tally, folder: RunFolder, printer: Printer) -> Iterator[str]:
         numbers.append(f"{left} to go")
     yield f"  {count(tally.tasks, 'task')}: {', '.join(numbers) or 'nothing yet'}"
     for trying in tally.running if tally.ended is None else []:
-        since = now - (trying.since or now)
-        yield f"  running {trying.task} for {format_duration(max(round(since, 1), 0.1))}"
+        since = format_duration(max(round(now - (trying.since or now), 1), 0.1))
+        running = state is RunState.RUNNING
+        yield f"  running {trying.task} for {since}" if running else f"  was at work on {trying.task}"
     for failure in tally.failures:
         yield printer.style(f"  {failure.task} {outcome(failure.outcome)}", "red")
         if blocked := tally.blocked.get(failure.task):
@@ -131,8 +133,7 @@ def _lines(tally: Tally, folder: RunFolder, printer: Printer) -> Iterator[str]:
         yield f"    treadle logs {failure.task}"
 
 
-def _state(tally: Tally, folder: RunFolder) -> str:
-    state = run_state(folder, None if tally.ended is None else tally.exit_code, mended=tally.mended)
+def _state(tally: Tally, state: RunState) -> str:
     if state is RunState.KILLED:
         rest = "what it had finished is recorded" if tally.mended else "treadle run goes on from there"
         return f"{RUN_STATES[state]}; {rest}"
