@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 WORKERS ?= auto
 
-.PHONY: example test check bench clean-venv
+.PHONY: example test check docs bench clean-venv
 
 example: $(VENV)/.installed
 	cd examples/quickstart && ../../$(BIN)/treadle run
@@ -18,6 +18,9 @@ check: $(VENV)/.installed-test
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.installed-test
+	$(BIN)/python docs/make_commands.py
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/run.py --help
