@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
@@ -21,11 +21,25 @@ class _Masked(logging.Formatter):
         return self._mask.text(super().format(record))
 
 
+class _Quiet(logging.FileHandler):
+    """What cannot be written (the disk is full, the folder is gone) is lost, and nobody is told: the log is
+    for looking into other troubles."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            super().emit(record)
+        except OSError:
+            pass
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        pass
+
+
 @contextmanager
 def engine_log(folder: RunFolder, mask: Mask) -> Iterator[logging.Logger]:
     """Let the logger `treadle` write into the run's folder; what is raised in the block is written, too."""
     logger = logging.getLogger("treadle")
-    handler = logging.FileHandler(folder.engine_log, encoding="utf-8", delay=True)
+    handler = _Quiet(folder.engine_log, encoding="utf-8", delay=True)
     handler.setFormatter(_Masked(mask))
     before = logger.level
     logger.addHandler(handler)
@@ -38,4 +52,5 @@ def engine_log(folder: RunFolder, mask: Mask) -> Iterator[logging.Logger]:
     finally:
         logger.setLevel(before)
         logger.removeHandler(handler)
-        handler.close()
+        with suppress(OSError):
+            handler.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import NoReturn
 
@@ -44,9 +45,8 @@ def main(argv: list[str] | None = None) -> int:
         streams.drop(1)
         return 141
     except Exception as error:
-        if isinstance(error, OSError) and (words := streams.stdout_refuses()):
-            streams.drop(1)
-            print(f"error: cannot write to stdout: {words}", file=sys.stderr)
+        if isinstance(error, OSError) and (words := _world_is_gone()):
+            print(f"error: {words}", file=sys.stderr)
             return 3
         return failed(error, as_json)
 
@@ -87,6 +87,18 @@ def failed(error: Exception, as_json: bool) -> int:
     for one in found:
         printer.problem(diagnostic_lines(one, printer))
     return error.exit_code
+
+
+def _world_is_gone() -> str:
+    """What explains any OSError whatever: no folder to stand in, or nowhere to write to."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "the folder you are in was removed: change to another one (cd)"
+    if words := streams.stdout_refuses():
+        streams.drop(1)
+        return f"cannot write to stdout: {words}"
+    return ""
 
 
 def bug(error: Exception) -> NoReturn:

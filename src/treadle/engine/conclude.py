@@ -130,6 +130,8 @@ class Concluder:
         path = self._run.attempt_text(attempt.n)
         if attempt.submission is None or os.path.exists(path):  # it is there: the text was too long
             return
+        if not os.path.isdir(self._run.root):  # somebody removed it: it must not come back with this in it
+            return
         try:
             make_parents(path)
             text = self._mask.text(self._backend.render_script(attempt.submission))

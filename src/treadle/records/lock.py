@@ -73,6 +73,12 @@ class Lock:
     def check(self) -> None:
         """Raise `LockError` when the lock is no longer ours. Costs one stat."""
         if not self._is_ours():
+            if not os.path.isdir(self._state.root):
+                raise LockError(
+                    f"'{self._state.root}' went away under this run: somebody removed or moved it",
+                    hint="nothing more is written by this run; put it back, or begin anew: treadle run",
+                    code="lock-lost",
+                )
             raise LockError(
                 f"the lock of '{self._state.workdir}' is no longer ours: {self._who_has_it()}",
                 hint="nothing more is written by this run; treadle run goes on once the other has ended",
