@@ -16,10 +16,12 @@ from treadle.api.on_end import on_end
 from treadle.api.pipe import Request, View, mask_of, plan_of, secrets_of, view_of
 from treadle.api.session import Recovered, Session, hold, record
 from treadle.backends.local import LocalBackend
+from treadle.base.errors import PlanError
 from treadle.base.files import write_whole
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.machine import gpus_here, usable_cpus, usable_memory
 from treadle.base.mask import Mask
+from treadle.engine.budget import impossible
 from treadle.engine.loop import drive
 from treadle.engine.options import DriveOptions, DriveResult
 from treadle.plan.show import plan_object
@@ -104,13 +106,23 @@ def run(request: Request, options: RunOptions, front: Front) -> RunReport:
         if not view.decision.to_run():
             front.agree(view, mask)
             return RunReport(exit_code=0, view=view)
+        driving = _drive_options(options)
+        tasks = (view.plan.tasks[task] for task in view.decision.to_run())
+        if refused := impossible(driving.budget(view.plan.pools), tasks):
+            raise PlanError(refused)
         if not front.agree(view, mask):
             return RunReport(exit_code=0, view=view)
-        return _drive(session, view, options, front, mask, secrets)
+        return _drive(session, view, options, driving, front, mask, secrets)
 
 
 def _drive(
-    session: Session, view: View, options: RunOptions, front: Front, mask: Mask, secrets: dict[str, str]
+    session: Session,
+    view: View,
+    options: RunOptions,
+    driving: DriveOptions,
+    front: Front,
+    mask: Mask,
+    secrets: dict[str, str],
 ) -> RunReport:
     """Open the records of a run, drive it, close them."""
     now = time.time()
@@ -132,7 +144,7 @@ def _drive(
                 session.past,
                 backend,
                 recorder,
-                _drive_options(options),
+                driving,
                 run=folder,
                 workdir=view.workdir,
                 flowdir=view.workflow.folder,

@@ -83,17 +83,25 @@ def capped(budget: Budget, tasks: Iterable[ScheduledTask]) -> list[Capped]:
 
 
 def impossible(budget: Budget, tasks: Iterable[ScheduledTask]) -> list[Diagnostic]:
-    """What can never be had here and is not cut but refused: GPUs. One finding for each rule."""
+    """What can never be had here and is not cut but refused: GPUs, and more than one node. One finding for
+    each rule; a budget that counts no GPUs is a scheduler's."""
     if budget.gpus is None:
         return []
     found: dict[str, Diagnostic] = {}
     for task in tasks:
+        if (task.resources.nodes or 1) > 1 and task.rule not in found:
+            found[task.rule] = Diagnostic(
+                "nodes-not-there",
+                f"rule '{task.rule}' asks for {task.resources.nodes} nodes, and this machine is one",
+                task.place,
+                "lower `nodes`: it takes a scheduler to give more",
+            )
         if task.resources.gpus > budget.gpus and task.rule not in found:
             there = f"{budget.gpus} here" if budget.gpus else "none here"
             found[task.rule] = Diagnostic(
                 "gpus-not-there",
                 f"rule '{task.rule}' asks for {task.resources.gpus} GPU(s), and there are {there}",
                 task.place,
-                "run it on a backend that has them (--backend, --profile), or lower `gpu`",
+                "run it on a machine that has them, or lower `gpu`; TREADLE_GPUS=0,1 says which there are",
             )
     return list(found.values())

@@ -18,6 +18,7 @@ class State(StrEnum):
     REPORT = "report"  # kept for the report; nothing that runs depends on it
     NOT_YET = "not-yet"  # an error: leaving it out would change what runs
     NO_EFFECT = "no-effect"  # a warning: leaving it out changes nothing here
+    SCHEDULER = "scheduler"  # read and kept, with one warning a file: it acts on a scheduler alone
 
 
 class Kind(StrEnum):
@@ -70,6 +71,7 @@ _FLAG = Field(Kind.FLAG)
 _COUNT = Field(Kind.COUNT)
 _SIZE = Field(Kind.SIZE)
 _TABLE = Field(Kind.TABLE)
+_FOR_SCHEDULERS = "it asks something of a scheduler, and this machine has none"
 _VALUES = Field(Kind.VALUES)
 _SHOWN = Field(Kind.TEXT, State.REPORT)
 _NOT_YET = Field(Kind.ANY, State.NOT_YET)
@@ -140,9 +142,9 @@ RULE: Fields = {
     "retry_memory": Field(Kind.SIZE_GROWTH),
     "retry_time": Field(Kind.TIME_GROWTH),
     "resumable": _FLAG,
-    "restartable": _FLAG,
+    "restartable": Field(Kind.FLAG, State.SCHEDULER, _FOR_SCHEDULERS),
     "signal_before_end": Field(Kind.DURATION),
-    "oom_ok": _FLAG,
+    "oom_ok": Field(Kind.FLAG, State.SCHEDULER, _FOR_SCHEDULERS),
     "pre_exec": _COMMAND,
     "on_success": _COMMAND,
     "on_failure": _COMMAND,
@@ -181,16 +183,16 @@ RESOURCES: Fields = {
     "memory": _SIZE,
     "gpu": Field(Kind.NATURAL),
     "gpu_spec": _TABLE,
-    "disk": _SIZE,
+    "disk": Field(Kind.SIZE, State.SCHEDULER, _FOR_SCHEDULERS),
     "time_limit": Field(Kind.DURATION),
-    "partition": _TEXT,
+    "partition": Field(Kind.TEXT, State.SCHEDULER, _FOR_SCHEDULERS),
     "groups": Field(Kind.COUNTS),
     "nodes": _COUNT,
-    "tasks_per_node": _COUNT,
-    "account": _TEXT,
-    "qos": _TEXT,
-    "constraint": _TEXT,
-    "extra_args": Field(Kind.TEXTS),
+    "tasks_per_node": Field(Kind.COUNT, State.SCHEDULER, _FOR_SCHEDULERS),
+    "account": Field(Kind.TEXT, State.SCHEDULER, _FOR_SCHEDULERS),
+    "qos": Field(Kind.TEXT, State.SCHEDULER, _FOR_SCHEDULERS),
+    "constraint": Field(Kind.TEXT, State.SCHEDULER, _FOR_SCHEDULERS),
+    "extra_args": Field(Kind.TEXTS, State.SCHEDULER, _FOR_SCHEDULERS),
 }
 
 GPU_SPEC: Fields = {"count": _COUNT, "model": _TEXT, "memory_gb": Field(Kind.COUNT)}

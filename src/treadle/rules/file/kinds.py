@@ -18,6 +18,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 Path = tuple[str | int, ...]
+_TAKEN = (State.WORKS, State.REPORT, State.SCHEDULER)
 
 
 def take(section: Section, fields: Fields, what: str) -> dict[str, Any]:
@@ -31,7 +32,9 @@ def take(section: Section, fields: Fields, what: str) -> dict[str, Any]:
         field = fields.get(key)
         if field is None:
             section.unknown(key, fields, what)
-        elif field.state is State.WORKS or field.state is State.REPORT:
+        elif field.state in _TAKEN:
+            if field.state is State.SCHEDULER:
+                section.warn_once("no-effect", f"'{key}' has no effect here: {field.why}", key)
             taken = READERS[field.kind](section, value, field.kind, (key,))
             if taken is not None:
                 got[key] = taken

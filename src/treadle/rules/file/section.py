@@ -21,6 +21,7 @@ class Findings:
     def __init__(self, source: str = "") -> None:
         self.source = source
         self.found: list[Diagnostic] = []
+        self.told: set[tuple[str, str]] = set()  # (code, message) of what is said once a file
         self._guesses: dict[tuple[str, int], tuple[object, str]] = {}
         self._compared = 0
 
@@ -93,6 +94,12 @@ class Section:
 
     def warn(self, code: str, message: str, *path: str | int, hint: str = "") -> None:
         self.findings.warn(code, message, self.place(*path), hint)
+
+    def warn_once(self, code: str, message: str, key: str) -> None:
+        """A warning that is the same wherever the key stands: told at its first place in the file."""
+        if (code, message) not in self.findings.told:
+            self.findings.told.add((code, message))
+            self.warn(code, message, key)
 
     def unknown(self, key: str, fields: Fields, what: str) -> None:
         """Report a key that is no field of this table: mistyped, strayed in here, or made up."""
