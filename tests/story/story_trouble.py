@@ -66,6 +66,7 @@ def none_left(path: pathlib.Path) -> None:
 _HOST = """
 import json, os, signal, sys
 import treadle.cli.main, treadle.cli.run_command, treadle.cli.plan_command, treadle.cli.status_command
+import treadle.engine.scribe
 from treadle.records.journal import Journal
 MOVES = ("write", "pwrite", "rename", "replace", "link", "symlink", "unlink", "mkdir", "rmdir", "ftruncate",
          "fsync", "fdatasync", "posix_spawn")
@@ -101,8 +102,9 @@ def at_move(number, act):
     for name in MOVES:
         setattr(os, name, wrapped(getattr(os, name)))
 
-def fail(number):
+def fail(number, mark):
     def act():
+        open(mark, "w").close()
         raise OSError(number, os.strerror(number))
     return act
 
@@ -113,7 +115,8 @@ def child(order):
     err = os.open(order["err"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
     os.dup2(out, 1); os.dup2(err, 2)
     os.environ.clear(); os.environ.update(order["env"])
-    act = fail(order["error"]) if order["error"] else die
+    treadle.engine.scribe.LOOK_AGAIN = 0.05  # seconds between two looks at a disk that refused
+    act = fail(order["error"], order["mark"]) if order["error"] else die
     match order["when"]:
         case "before": at_event(order["number"], act, False)
         case "after": at_event(order["number"], act, True)
@@ -146,18 +149,21 @@ class Host:
     def __init__(self, process: subprocess.Popen[str], scratch: pathlib.Path) -> None:
         self._process = process
         self._scratch = scratch
+        self.met = False  # whether the last command met its error
 
     def treadle(self, folder: Any, *args: str, when: str = "", number: int = 0, error: int = 0) -> Ended:
         """Run the command in a folder. `when`: it is killed (with `error`: an OSError of that number comes)
         `before` or `after` event `number` is written, or instead of its `number`th `move`: a change that it
         makes to the disk, or a process that it starts."""
-        out, err = self._scratch / "out", self._scratch / "err"
+        out, err, mark = (self._scratch / name for name in ("out", "err", "met"))
+        mark.unlink(missing_ok=True)
         order = {
             "cwd": str(folder.path),
             "env": folder.env(),
             "args": args,
             "out": str(out),
             "err": str(err),
+            "mark": str(mark),
             "when": when,
             "number": number,
             "error": error,
@@ -166,6 +172,7 @@ class Host:
         assert self._process.stdout is not None
         print(json.dumps(order), file=self._process.stdin, flush=True)
         code = json.loads(self._process.stdout.readline())
+        self.met = mark.exists()
         ended = Ended(code, out.read_text(), err.read_text())
         assert "Traceback" not in ended.err, f"{order}\n{ended.err}"
         return ended
