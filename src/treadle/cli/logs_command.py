@@ -13,6 +13,7 @@ from treadle.base.layout import RunFolder, StateFolder, private_log
 from treadle.base.names import nearest
 from treadle.cli.printer import Printer
 from treadle.cli.status_command import add_run, run_folder, tally_of
+from treadle.records.runs import is_live
 from treadle.report.tally import Tally
 
 
@@ -108,9 +109,9 @@ def tail(path: str, lines: int) -> list[bytes]:
 
 
 def _follow(path: str, offset: int, folder: RunFolder, task: str) -> None:
-    """Write what is added to the log until the task has settled."""
+    """Write what is added to the log until the task has settled, or nobody is left to settle it."""
     while True:
-        settled = task in (tally := tally_of(folder)).states or tally.ended is not None
+        settled = task in tally_of(folder).states or not is_live(folder)
         with suppress(FileNotFoundError), open(path, "rb") as log:
             log.seek(offset)
             while block := log.read(1 << 16):
