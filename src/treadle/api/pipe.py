@@ -144,7 +144,13 @@ def plan_of(request: Request) -> Planned:
         raise with_the_rest(error, without_rules(workflow, error.diagnostics), go_on) from None
     plan = _plan(workflow, expansion, workdir)
     selected = select(plan, request.targets, workdir=workdir)
-    planned = Planned(workflow=workflow, expansion=expansion, plan=plan, selected=selected, workdir=workdir)
+    planned = Planned(
+        workflow=workflow,
+        expansion=replace(expansion, drafts=()),  # they are tasks by now, and large ones weigh
+        plan=plan,
+        selected=selected,
+        workdir=workdir,
+    )
     if request.strict and planned.warnings:
         raise WorkflowError(replace(one, severity=Severity.ERROR) for one in planned.warnings)
     return planned
@@ -240,8 +246,10 @@ def secrets_of(workflow: Workflow) -> dict[str, str]:
 
 
 def mask_of(workflow: Workflow) -> Mask:
-    """The mask that knows all sensitive config values."""
+    """The mask that knows all sensitive config values; of an array each item, too."""
     mask = Mask()
-    for value in secrets_of(workflow).values():
-        mask.add(value)
+    for key in sorted(workflow.sensitive):
+        value = workflow.config[key]
+        for one in (value, *value) if isinstance(value, tuple) else (value,):
+            mask.add(spelled(one))
     return mask

@@ -22,7 +22,7 @@ def encode(value: str) -> str:
 
 def task_id(rule: str, wildcards: Iterable[tuple[str, str]]) -> str:
     """`align/sample=S1,lane=2`; the bare rule name where there are no wildcards."""
-    pairs = ",".join(f"{name}={encode(value)}" for name, value in wildcards)
+    pairs = ",".join([f"{name}={encode(value)}" for name, value in wildcards])
     return f"{rule}/{pairs}" if pairs else rule
 
 

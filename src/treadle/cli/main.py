@@ -62,8 +62,11 @@ def dispatch(args: list[str]) -> int:
     name = args[0] if args else ""
     if name not in COMMANDS:
         return _no_command(args)
+    import gc
+
     from treadle.cli.options import subcommand_parser
 
+    gc.disable()  # a plan makes no rings, and the collector would walk over 100,000 tasks again and again
     module = importlib.import_module(f"treadle.cli.{COMMANDS[name][0]}_command")
     parser = subcommand_parser(name, COMMANDS[name][1])
     module.configure(parser)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 import time
@@ -126,6 +127,7 @@ class Front:
 
         Being there also makes tasks start at less cost (`base.proc.spawn`).
         """
+        gc.enable()  # a run may last for days
         os.chdir(os.path.dirname(os.path.dirname(os.path.dirname(folder.root))))
         self.watcher = watcher(self.printer, self.mask)
         self.watcher.open(folder)

@@ -21,15 +21,17 @@ def adoptable(task: ScheduledTask, facts: Facts, past: Past) -> bool:
     """
     if not task.outputs:
         return False
-    look = facts.look_for(task)
-    outputs = [look(path) for path in task.outputs if facts.there(task, path)]
-    inputs = [look(path) for path in task.inputs if facts.there(task, path)]
-    if len(outputs) < len(task.outputs) or len(inputs) < len(task.inputs):
+    for path in task.outputs:
+        if not facts.there(task, path):
+            return False
+    if not all(facts.there(task, path) for path in task.inputs):
         return False
-    oldest = min(record.mtime for record in outputs if record)
-    return all(
-        record.mtime <= oldest for record in inputs if record and record.path not in task.ancient
-    ) and not any(past.maker(path) is not None for path in task.outputs)
+    look = facts.look_for(task)
+    oldest = min(record.mtime for path in task.outputs if (record := look(path)))
+    inputs = [record for path in task.inputs if path not in task.ancient and (record := look(path))]
+    return all(record.mtime <= oldest for record in inputs) and not any(
+        past.maker(path) is not None for path in task.outputs
+    )
 
 
 def taken_over(task: ScheduledTask, facts: Facts, note: str) -> Evidence:

@@ -37,10 +37,12 @@ class Cascade:
 
     def spread(self, first: Collection[str]) -> None:
         """Follow the cascade from the tasks that run for reasons of their own."""
+        self.must.update(first)
+        if len(self.must) == len(self._live):  # a first run: there is nobody left to reach
+            return
         for one in map(self._tasks.__getitem__, self._live):
             for need in one.needs:
                 self._dependents.setdefault(need, []).append(one)
-        self.must.update(first)
         pending = list(first)
         while pending:
             task = pending.pop()

@@ -41,7 +41,9 @@ class Facts(Struct, frozen=True):
 
     def there(self, task: ScheduledTask, path: str) -> bool:
         """Whether something stands at `path`, a path of `task`."""
-        return self.record(path) is not None or (bool(self.own) and path in self.own.get(task.id, ()))
+        if self.records.get(path) is not None and path not in self.evicted:
+            return True
+        return bool(self.own) and path in self.own.get(task.id, ())
 
     def look_for(self, task: ScheduledTask) -> Look:
         """A look with the eyes of `task`: tombstones stand in for what was removed on purpose."""

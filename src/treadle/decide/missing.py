@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator
 from itertools import islice
 from shlex import quote
 
@@ -23,17 +23,19 @@ _LIKE = 1000  # names that are compared with the missing one
 
 
 def refuse_missing(
-    plan: ScheduledPlan, facts: Facts, options: Options, running: Iterable[ScheduledTask]
+    plan: ScheduledPlan, facts: Facts, options: Options, running: Collection[ScheduledTask]
 ) -> None:
     """Raise `PlanError` when tasks that must run (`running`, in plan order) lack a source input or script."""
+    lacking = frozenset((*_inputs(plan, facts, options), *_scripts(plan, facts, options, running)))
+    if not lacking:
+        return
     wanted: dict[str, list[ScheduledTask]] = {}
     for task in running:
         for path in task.inputs:
-            if not facts.there(task, path) and not _will_be_made(plan, options, path):
+            if path in lacking and not facts.there(task, path):
                 wanted.setdefault(path, []).append(task)
-        script = task.command.script_file
-        if script and facts.record(script) is None and not _script_will_be_made(plan, options, script):
-            wanted.setdefault(script, []).append(task)
+        if task.command.script_file in lacking:
+            wanted.setdefault(task.command.script_file, []).append(task)
     if wanted:
         found = [_finding(plan, facts, path, tasks) for path, tasks in islice(wanted.items(), _SHOWN)]
         if len(wanted) > _SHOWN:
@@ -41,17 +43,24 @@ def refuse_missing(
         raise PlanError(found)
 
 
-def _will_be_made(plan: ScheduledPlan, options: Options, path: str) -> bool:
-    """Somebody of the selection makes it; what is no source is made, wholly or in part."""
-    maker = plan.producer.get(path)
-    if maker is None:
-        return path not in plan.sources
-    return options.selected is None or maker in options.selected
+def _inputs(plan: ScheduledPlan, facts: Facts, options: Options) -> Iterator[str]:
+    """The paths that were looked at, are not there, and that nobody of the selection will make."""
+    absent = {path for path, record in facts.records.items() if record is None}.union(facts.evicted)
+    yield from absent & plan.sources
+    selected = options.selected
+    if selected is not None:
+        yield from (path for path, maker in plan.producer.items() if maker not in selected and path in absent)
 
 
-def _script_will_be_made(plan: ScheduledPlan, options: Options, script: str) -> bool:
-    place = place_of(script, options.workdir, options.flowdir)
-    return relative_to(place, options.workdir) in plan.producer
+def _scripts(
+    plan: ScheduledPlan, facts: Facts, options: Options, running: Collection[ScheduledTask]
+) -> Iterator[str]:
+    """The scripts that are not there and that nobody makes."""
+    for script in {task.command.script_file for task in running}:
+        if script and facts.record(script) is None:
+            place = place_of(script, options.workdir, options.flowdir)
+            if relative_to(place, options.workdir) not in plan.producer:
+                yield script
 
 
 def _finding(plan: ScheduledPlan, facts: Facts, path: str, tasks: list[ScheduledTask]) -> Diagnostic:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from treadle.plan.edges import Made
 from treadle.plan.findings import Findings
 from treadle.plan.nodes import Nodes
+from treadle.plan.task import Draft
 
 _PATH = 4095  # bytes of a whole path (PATH_MAX of Linux, with the byte that ends it)
 _NAME = 255  # bytes of one name in it (NAME_MAX of Linux and macOS)
@@ -16,13 +17,12 @@ _SHORT = 60  # characters: a path that is not longer has at most 4 bytes for eac
 
 def check_lengths(nodes: Nodes, made: Made, sources: Iterable[str], findings: Findings) -> None:
     """Refuse inputs, outputs, logs and benchmark files whose path, or a name in it, is too long."""
-    paths = [
-        *made.maker,
-        *sources,
-        *(path for _, draft in nodes.live() for path in (draft.log, draft.benchmark)),
-    ]
+    beside = [path for draft in nodes.drafts if draft.log or draft.benchmark for path in _beside(draft)]
+    suspects = [path for paths in (made.maker, sources, beside) for path in paths if len(path) > _SHORT]
     long = {
-        path: why for path in paths if len(path) > _SHORT and (why := _too_long(path, path in made.maker))
+        path: why
+        for path in suspects
+        if (len(path) > _MADE or not path.isascii()) and (why := _too_long(path, path in made.maker))
     }
     if not long:
         return
@@ -35,6 +35,10 @@ def check_lengths(nodes: Nodes, made: Made, sources: Iterable[str], findings: Fi
             "shorten it, or the values that stand in it",
             alike=(draft.rule,),
         )
+
+
+def _beside(draft: Draft) -> tuple[str, str]:
+    return draft.log, draft.benchmark
 
 
 def _too_long(path: str, made: bool) -> str:
@@ -52,6 +56,6 @@ def _too_long(path: str, made: bool) -> str:
 
 def _users(nodes: Nodes, paths: dict[str, str]) -> Iterator[tuple[int, str]]:
     for number, draft in nodes.live():
-        for path in dict.fromkeys((*draft.outputs, *draft.inputs, draft.log, draft.benchmark)):
+        for path in dict.fromkeys((*draft.outputs, *draft.inputs, *_beside(draft))):
             if path in paths:
                 yield number, path

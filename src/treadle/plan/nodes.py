@@ -26,9 +26,10 @@ class Nodes(Struct, frozen=True):
 
     def live(self) -> Iterator[tuple[int, Draft]]:
         """Number and draft of the nodes that are not skipped."""
-        for number, draft in enumerate(self.drafts):
-            if self.skips[number] is None:
-                yield number, draft
+        if not any(self.skips):
+            return enumerate(self.drafts)
+        skips = self.skips
+        return ((number, draft) for number, draft in enumerate(self.drafts) if skips[number] is None)
 
 
 def numbered(drafts: Sequence[Draft], findings: Findings) -> Nodes:

@@ -13,6 +13,8 @@ def note_logs(nodes: Nodes, made: Made, sources: Iterable[str], findings: Findin
     """Warn of logs and benchmark files that two tasks write, that are outputs of others, or that are read."""
     written: dict[str, int] = {}
     for number, draft in nodes.live():
+        if not draft.log and not draft.benchmark:
+            continue
         for kind, path in (("log", draft.log), ("benchmark", draft.benchmark)):
             if not path:
                 continue
