@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-import msgspec
 from msgspec import Struct
 
 from treadle import __version__
@@ -24,7 +23,7 @@ from treadle.base.mask import Mask
 from treadle.engine.budget import impossible
 from treadle.engine.loop import drive
 from treadle.engine.options import DriveOptions, DriveResult
-from treadle.plan.show import plan_object
+from treadle.plan.show import plan_head, plan_texts
 from treadle.records.compact import Checkpoint
 from treadle.records.event import FORMAT, Event, RunStarted
 from treadle.records.journal import Journal
@@ -127,8 +126,8 @@ def _drive(
     """Open the records of a run, drive it, close them."""
     now = time.time()
     folder = new_run(session.state, session.lock.owner, now=now)
-    shown = plan_object(view.plan)
-    write_whole(folder.plan, mask.text(msgspec.json.encode({"round": 1, **shown}).decode()).encode() + b"\n")
+    head = {"round": 1, **plan_head(view.plan)}
+    write_whole(folder.plan, b"".join(mask.text(text).encode() for text in plan_texts(head, view.plan)))
     backend = LocalBackend(gpus=gpus_here())
     recorder = Recorder(
         Journal.create(folder.events, _first_event(session, view, options, folder, now, mask), mask),
@@ -153,7 +152,7 @@ def _drive(
                 lock=session.lock,
                 listener=front.feed,
                 known=view.facts.records,
-                digest=shown["digest"],
+                digest=head["digest"],
             )
         finally:
             front.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import Any
 
 from treadle.api.pipe import View, look
@@ -11,7 +12,7 @@ from treadle.cli.preview import rule_lines, summary_lines, task_lines
 from treadle.cli.printer import Printer
 from treadle.cli.words import diagnostic_lines, shortened
 from treadle.decide.reason import Verdict
-from treadle.plan.show import plan_object
+from treadle.plan.show import plan_head, task_objects
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +27,7 @@ def execute(args: argparse.Namespace) -> int:
     for warning in (*view.warnings, *view.beyond):
         printer.talk(diagnostic_lines(warning, printer))
     if args.json:
-        printer.object(view_object(view))
+        print_object(view, printer)
         return 0
     for line in task_lines(view, printer) if args.tasks else rule_lines(view, printer):
         printer.data(line)
@@ -35,21 +36,27 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def view_object(view: View) -> dict[str, Any]:
+def print_object(view: View, printer: Printer) -> None:
     """The one JSON object of `plan --json`: the plan, with the decision on each selected task."""
-    found = plan_object(view.plan)
-    for task in found["tasks"]:
-        answer = view.decision.answers.get(task["id"])
-        task["will_run"] = answer is not None and answer.verdict is Verdict.WILL_RUN
-        task["verdict"] = answer.verdict if answer else "not_selected"
-        task["reasons"] = list(answer.reasons) if answer else []
-        task["may_cut_off"] = answer is not None and answer.may_cut_off
-    verdicts = [answer.verdict for answer in view.decision.answers.values()]
-    found["summary"] = {
+    answers = view.decision.answers
+    verdicts = [answer.verdict for answer in answers.values()]
+    summary = {
         "tasks": len(view.plan.tasks),
         "selected": len(verdicts),
         **{verdict.value: verdicts.count(verdict) for verdict in Verdict},
-        "may_cut_off": sum(answer.may_cut_off for answer in view.decision.answers.values()),
+        "may_cut_off": sum(answer.may_cut_off for answer in answers.values()),
     }
-    found["warnings"] = [shortened(one) for one in (*view.warnings, *view.beyond)]
-    return found
+    warnings = [shortened(one) for one in (*view.warnings, *view.beyond)]
+    printer.long_object(
+        plan_head(view.plan), "tasks", _task_objects(view), {"summary": summary, "warnings": warnings}
+    )
+
+
+def _task_objects(view: View) -> Iterator[dict[str, Any]]:
+    for task in task_objects(view.plan):
+        answer = view.decision.answers.get(task["id"])
+        task["will_run"] = answer is not None and answer.verdict is Verdict.WILL_RUN
+        task["verdict"] = answer.verdict if answer else "not_selected"
+        task["reasons"] = answer.reasons if answer else ()
+        task["may_cut_off"] = answer is not None and answer.may_cut_off
+        yield task

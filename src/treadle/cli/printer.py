@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any, TextIO
 
 from treadle.cli import streams
 
+_AT_A_TIME = 500
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 
 
@@ -30,10 +33,28 @@ class Printer:
 
     def object(self, value: Any) -> None:
         """One JSON object on stdout."""
-        import msgspec
-
         sys.stdout.flush()
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+        sys.stdout.buffer.write(_pretty(value) + b"\n")
+        sys.stdout.buffer.flush()
+
+    def long_object(
+        self, head: dict[str, Any], name: str, items: Iterable[Any], tail: dict[str, Any]
+    ) -> None:
+        """As `object({**head, name: [*items], **tail})`, to the byte, holding a few items at a time.
+
+        `head` and `tail` are not empty.
+        """
+        sys.stdout.flush()
+        write = sys.stdout.buffer.write
+        empty = _pretty({name: []})
+        write(_pretty(head)[:-2] + b"," + empty[1 : -len(b"]\n}")])
+        before, after = _pretty({name: [0]}).split(b"0")
+        divider, rest = before[len(empty) - len(b"]\n}") :], iter(items)
+        started = False
+        while some := list(islice(rest, _AT_A_TIME)):
+            write((b"," if started else b"") + divider + _pretty({name: some})[len(before) : -len(after)])
+            started = True
+        write((after[: -len(b"\n}")] if started else b"]") + b"," + _pretty(tail)[1:] + b"\n")
         sys.stdout.buffer.flush()
 
     def talk(self, text: str = "") -> None:
@@ -58,6 +79,12 @@ class Printer:
             return text
         codes = ";".join(_STYLES[name] for name in names)
         return f"\x1b[{codes}m{text}\x1b[0m"
+
+
+def _pretty(value: Any) -> bytes:
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(value), indent=2)
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 from msgspec import NODEFAULT, Struct
@@ -25,7 +27,11 @@ def plan_object(plan: ScheduledPlan) -> dict[str, Any]:
     own to which a caller may add. A token in a command stands as `{name}`. Places in files are left out:
     they hang on how the file was named.
     """
-    known: dict[int, dict[str, Any]] = {}
+    return {**plan_head(plan), "tasks": list(task_objects(plan))}
+
+
+def plan_head(plan: ScheduledPlan) -> dict[str, Any]:
+    """The object of `plan_object` without its tasks."""
     return {
         "schema": SCHEMA,
         "name": plan.name,
@@ -33,8 +39,24 @@ def plan_object(plan: ScheduledPlan) -> dict[str, Any]:
         "order": plan.order,
         "groups": plan.groups,
         "pools": dict(plan.pools),
-        "tasks": [_task_object(plan.tasks[task], known) for task in plan.order],
     }
+
+
+def plan_texts(head: dict[str, Any], plan: ScheduledPlan) -> Iterator[str]:
+    """The JSON of `head` with the tasks of the plan, in one line, piece by piece."""
+    encode = Encoder().encode
+    yield encode(head).decode()[:-1] + ',"tasks":['
+    tasks, divider = task_objects(plan), ""
+    while some := list(islice(tasks, _AT_A_TIME)):
+        yield divider + encode(some).decode()[1:-1]
+        divider = ","
+    yield "]}\n"
+
+
+def task_objects(plan: ScheduledPlan) -> Iterator[dict[str, Any]]:
+    """The tasks of `plan_object`, one by one: of a large plan, all at once would take much memory."""
+    known: dict[int, dict[str, Any]] = {}
+    return (_task_object(plan.tasks[task], known) for task in plan.order)
 
 
 def digest(plan: ScheduledPlan) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from treadle.base.place import Place
 from treadle.plan.build import build
-from treadle.plan.show import digest, plan_object
+from treadle.plan.show import digest, plan_head, plan_object, plan_texts
 from treadle.plan.task import (
     Command,
     Growth,
@@ -177,3 +177,10 @@ def test_the_digest_is_of_tokens_not_of_what_looks_like_them():
 def test_the_digest_of_a_known_plan_stays():
     """A change here means that a new Treadle gives an old plan another digest: think before you mend it."""
     assert digest(one()) == "318dc38a768340ce9e470d05bace2346c0da3ae4000e09a3018bbafc60befe80"
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 1001])
+def test_the_texts_of_a_plan_are_its_object(count):
+    plan = build("flow", [draft(f"a/n={number}", "", f"{number}.txt") for number in range(count)])
+    whole = msgspec.json.encode({"round": 1, **plan_object(plan)}).decode() + "\n"
+    assert "".join(plan_texts({"round": 1, **plan_head(plan)}, plan)) == whole
