@@ -59,3 +59,22 @@ def test_plans_and_reasons_show_the_variable_not_the_value(folder):
     for command in (["plan", "--json"], ["plan", "--tasks"], ["why", "good"], ["exec", "--print", "good"]):
         done = folder.treadle(*command, f"token={SECRET}")
         assert "s3cr3t" not in done.stdout + done.stderr
+
+
+def test_each_item_of_a_sensitive_list_is_a_secret(folder):
+    head = HEAD.replace(
+        "token = {", 'keys = { default = ["firstkey", "otherkey"], sensitive = true }\ntoken = {'
+    )
+    folder.flow(
+        """
+        [[rules]]
+        name = "each"
+        output = ["each.txt"]
+        shell = "for key in $KEYS; do echo got $key; done; echo > {output}"
+        envvars = { KEYS = "{config.keys}" }
+        """,
+        head=head,
+    )
+    folder.treadle("run", f"token={SECRET}", "--config", "keys=thirdkey,lastkey")
+    assert folder.treadle("logs", "each").stdout == "got ***\ngot ***\n"
+    assert b"thirdkey" not in everything(folder)

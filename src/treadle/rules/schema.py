@@ -54,7 +54,10 @@ class FanIn(Struct, frozen=True, kw_only=True):
 
 
 class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One `[[rules]]` table. `places` gives the place of each key that stands in it."""
+    """One `[[rules]]` table. `places` gives the place of each key that stands in it.
+
+    `secrets` are the variables of sensitive values that the prelude before its commands reads.
+    """
 
     name: str
     inputs: tuple[PathSpec, ...] = ()
@@ -78,6 +81,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     resources: Resources = Resources()
     memory_text: str = ""  # memory as the author wrote it, for {memory}
     policy: Policy = Policy()
+    secrets: tuple[str, ...] = ()
     metadata: dict[str, Any] = {}  # `rule_metadata`, for the report
     place: Place = Place()
     places: dict[str, Place] = {}
@@ -122,7 +126,8 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `file` as typed, `folder` absolute (where scripts and sheets resolve); `config` is resolved and
     typed, with the engine's own keys (`samples_list` ...) added; `sensitive` names keys that are secret.
-    `pools` are `[resource_groups]`. `warnings` were found on the way. `places` of single tables are by
+    `pools` are `[resource_groups]`. `on_end_secrets` are the variables of sensitive values that `on_end`
+    reads. `warnings` were found on the way. `places` of single tables are by
     `table.key` (`wildcard_constraints.sample`).
     """
 
@@ -140,6 +145,7 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     pools: tuple[tuple[str, int], ...] = ()
     interpreters: dict[str, str] = {}
     on_end: str = ""
+    on_end_secrets: tuple[str, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
     places: dict[str, Place] = {}
     about: dict[str, Any] = {}  # for the report: description, author, [report], [citation] ...

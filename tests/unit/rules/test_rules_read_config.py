@@ -251,6 +251,7 @@ def test_no_message_shows_a_secret() -> None:
         'token = { default = "s3cret", sensitive = true, type = "int" }',
         'token = { default = "s3cret", sensitive = true, range = "1..2" }',
         'token = { default = "s3cret", sensitive = true, must_exist = true }',
+        'token = { default = "s3cret", sensitive = true }\nn = { type = "int", default = "{config.token}" }',
     )
     for line in lines:
         assert "s3cret" not in str([str(one) for one in errors(line)])

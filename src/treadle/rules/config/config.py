@@ -48,7 +48,7 @@ def read_config(
     for key, one in declared.items():
         if key in values:
             try:
-                values[key] = fitted(values[key], one, workdir)
+                values[key] = fitted(values[key], one, workdir, secret=key in secret)
             except UnfitError as unfit:
                 section.error(unfit.code, unfit.message, key, hint=unfit.hint)
     return Config(values, declared, frozenset(secret))

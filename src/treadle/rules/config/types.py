@@ -81,13 +81,13 @@ def _list(text: str) -> tuple[Value, ...]:
     raise UnfitError("config-type", f"'{clip(text)}' is not a list of texts and numbers", "write a,b,c")
 
 
-def fitted(value: Value, declared: Declared, workdir: str) -> Value:
+def fitted(value: Value, declared: Declared, workdir: str, *, secret: bool) -> Value:
     """The value as its declaration wants it: of its type, among its choices, within its range.
 
     A text is read by the type, so that `default = "30"` is an int where `type = "int"` says so. Raises
-    UnfitError; the message holds no value of a sensitive key.
+    UnfitError; the message does not hold the value when it is `secret`, or made of one that is.
     """
-    shown = "the value" if declared.sensitive else found(value)
+    shown = "the value" if secret else found(value)
     fits: Value | None
     try:
         fits = _typed(value, declared.type)
@@ -96,7 +96,7 @@ def fitted(value: Value, declared: Declared, workdir: str) -> Value:
     if fits is None:
         wanted = _WANTED[declared.type]
         raise UnfitError("config-type", f"{shown} of '{declared.name}' is not {wanted}", _help(declared))
-    shown = "the value" if declared.sensitive else found(fits)
+    shown = "the value" if secret else found(fits)
     if declared.choices and fits not in declared.choices:
         choices = ", ".join(clip(spelled(choice)) for choice in declared.choices[:20])
         raise UnfitError(

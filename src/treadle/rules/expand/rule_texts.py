@@ -81,7 +81,9 @@ def read_texts(
         params=params,
         condition=condition,
         uses=tuple(_uses(rule, shells, script, env, params, condition)),
-        secrets=tuple(dict.fromkeys(name for template in templates for name in template.secrets)),
+        secrets=tuple(
+            dict.fromkeys([*rule.secrets, *(name for template in templates for name in template.secrets)])
+        ),
         names_log=any(template.uses_log for template in templates),
     )
 

@@ -19,6 +19,7 @@ from treadle.rules.file.cross_checks import check_rules
 from treadle.rules.file.document import Document, load, parse
 from treadle.rules.file.fields import Kind
 from treadle.rules.file.head import Head, read_head
+from treadle.rules.file.head_texts import on_end_text, with_prelude
 from treadle.rules.file.kinds import VARIABLE, text
 from treadle.rules.file.rule_resources import counts
 from treadle.rules.file.rule_table import rule
@@ -134,7 +135,9 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
         discovers=bool(head.sample_pattern),
     )
     config = read_config(tables.one("config"), options.config, sources, options.workdir or folder)
-    rules = tuple([rule(section, head.house) for section in tables.many("rules")])
+    house = with_prelude(head.house, tables.one("defaults"), config)
+    on_end = on_end_text(tables.one("workflow"), head.on_end, config)
+    rules = tuple([rule(section, house) for section in tables.many("rules")])
     pools = counts(tables.one("resource_groups"))
     if not any(document.values.get(name) for name in ("rules", "include", "steps")):
         hint = "add one: [[rules]] with a name, an output and a shell command"
@@ -154,7 +157,8 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
         pairs_pattern=head.pairs_pattern,
         pools=pools,
         interpreters=head.interpreters,
-        on_end=head.on_end,
+        on_end=on_end.text,
+        on_end_secrets=on_end.secrets,
         places=tables.places(),
         about=head.about,
     )

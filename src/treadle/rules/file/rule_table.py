@@ -35,10 +35,14 @@ _HINTS = {
 
 
 class House(Struct, frozen=True, kw_only=True):
-    """What holds for every rule of the file: defaults, the shell, the digest limit."""
+    """What holds for every rule of the file: defaults, the shell, the digest limit.
+
+    `secrets` are the variables of sensitive values that the prelude reads.
+    """
 
     defaults: Defaults = Defaults()
     shell: Shell = Shell()
+    secrets: tuple[str, ...] = ()
     digest_limit: int | None = 64 * 1024 * 1024
 
 
@@ -65,6 +69,7 @@ def rule(section: Section, house: House) -> Rule:
         resources=asked,
         memory_text=memory_text,
         policy=_policy(got, house),
+        secrets=house.secrets,
         metadata=metadata(section, got),
         place=section.place(),
         places=_places(section),

@@ -14,8 +14,8 @@ LONGEST_VALUE = 4096  # characters: what a path may have at most (PATH_MAX)
 _TOLD = 5  # bad values of one column that are told one by one
 # What no value may hold; for a quick look at a whole column, joined by line ends.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-_SUSPECT = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff/]|^\\.\\.?$", re.MULTILINE)
-_SUSPECT_IF_FREE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_SUSPECT = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff/]|^\\.\\.?$|\\{config\\.", re.MULTILINE)
+_SUSPECT_IF_FREE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]|\\{config\\.")
 _NOT_PLAIN = re.compile(r"/|^\.\.?$", re.MULTILINE)
 
 # What the texts of a rule call something else; a wildcard of that name could never be used.
@@ -73,6 +73,8 @@ def _problem(value: str, free: bool, constraint: Constraint | None) -> str:
         return "holds a control character"
     if len(value) > LONGEST_VALUE:
         return "is longer than a path may be"
+    if "{config." in value:
+        return "holds {config...}, and values of wildcards are not filled: write what it stands for"
     if free:
         return ""
     parts = value.split("/")
