@@ -6,13 +6,16 @@ import os
 import select
 import signal
 import time
-from logging import Logger
+from typing import TYPE_CHECKING
 
 from treadle.api.pipe import secrets_of
 from treadle.base.layout import RunFolder, private_log
 from treadle.base.proc import Child, spawn
 from treadle.engine.options import DriveResult
 from treadle.rules.schema import Workflow
+
+if TYPE_CHECKING:
+    from logging import Logger
 
 PATIENCE = 60.0  # seconds; a message that takes longer is given up, so that no run hangs on it
 _SHOWN = 1 << 16  # bytes of what it says that are kept

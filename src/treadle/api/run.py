@@ -10,8 +10,6 @@ from typing import Protocol
 from msgspec import Struct
 
 from treadle import __version__
-from treadle.api.log import engine_log
-from treadle.api.on_end import on_end
 from treadle.api.pipe import Request, View, mask_of, plan_of, secrets_of, view_of
 from treadle.api.session import Recovered, Session, hold, record
 from treadle.backends.local import LocalBackend
@@ -135,30 +133,38 @@ def _drive(
         session.lock,
     )
     front.open(folder)
-    with engine_log(folder, mask) as log:
-        try:
-            result = drive(
-                view.plan,
-                view.decision,
-                session.past,
-                backend,
-                recorder,
-                driving,
-                run=folder,
-                workdir=view.workdir,
-                flowdir=view.workflow.folder,
-                secrets=secrets,
-                mask=mask,
-                lock=session.lock,
-                listener=front.feed,
-                known=view.facts.records,
-                digest=head["digest"],
-            )
-        finally:
-            front.close()
-            backend.close()
-            recorder.close()
-        if view.workflow.on_end:
+    try:
+        result = drive(
+            view.plan,
+            view.decision,
+            session.past,
+            backend,
+            recorder,
+            driving,
+            run=folder,
+            workdir=view.workdir,
+            flowdir=view.workflow.folder,
+            secrets=secrets,
+            mask=mask,
+            lock=session.lock,
+            listener=front.feed,
+            known=view.facts.records,
+            digest=head["digest"],
+        )
+    except Exception:
+        from treadle.api.log import engine_log  # `logging` takes 3 ms to import, and few runs log anything
+
+        with engine_log(folder, mask):
+            raise
+    finally:
+        front.close()
+        backend.close()
+        recorder.close()
+    if view.workflow.on_end:
+        from treadle.api.log import engine_log
+        from treadle.api.on_end import on_end
+
+        with engine_log(folder, mask) as log:
             on_end(view.workflow, folder, view.workdir, result, log)
     prune(session.state)
     return RunReport(exit_code=result.exit_code, view=view, result=result, folder=folder)

@@ -9,13 +9,21 @@ do owners or modes.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Collection
 from stat import S_ISREG
+from typing import TYPE_CHECKING
 
 from treadle.base.disk import disk_error
 from treadle.base.errors import DiskError
+
+if TYPE_CHECKING:
+    from hashlib import blake2b as blake2b
+else:
+    try:
+        from _blake2 import blake2b as blake2b  # what hashlib gives; that loads OpenSSL on the way, for 2 ms
+    except ImportError:
+        from hashlib import blake2b as blake2b
 
 _CHUNK = 1024 * 1024
 _FIRST = 64 * 1024
@@ -60,7 +68,7 @@ def _read(path: str | bytes) -> tuple[int, str]:
     # O_NONBLOCK: opening a named pipe must not wait for a writer.
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        state = hashlib.blake2b(digest_size=32)
+        state = blake2b(digest_size=32)
         size = 0
         if S_ISREG(os.fstat(fd).st_mode):
             data = os.read(fd, _FIRST)
@@ -85,7 +93,7 @@ def digest_folder(path: str, limit: int | None = None, without: Collection[str] 
         facts = walk.facts()
     except OSError as error:
         raise disk_error("read", os.fsdecode(error.filename or path), error) from error
-    state = hashlib.blake2b(digest_size=32)
+    state = blake2b(digest_size=32)
     for fact in sorted(facts):
         state.update(fact + b"\0")
     return state.hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 
@@ -55,6 +54,8 @@ class Mask:
 
 def _forms(secret: str) -> set[str]:
     """The secret plain, by lines, inside quotes of a shell, and each of these inside a JSON text."""
+    import json  # 1 ms, and most workflows have no secrets
+
     plain = {secret, *(line for line in secret.splitlines() if len(line) >= _LINE)}
     shell = set(plain)
     for one in plain:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from treadle.api.pipe import Request
@@ -22,6 +23,14 @@ class SubcommandParser(argparse.ArgumentParser):
 
     Unknown `--key value` options are kept: they may be config keys that the workflow declares.
     """
+
+    def __init__(self, **keywords: Any) -> None:
+        # Each add_argument makes a formatter, and one without a width imports shutil to ask for it (2 ms).
+        super().__init__(**keywords, formatter_class=partial(argparse.HelpFormatter, width=80))
+
+    def format_help(self) -> str:
+        self.formatter_class = argparse.HelpFormatter  # as wide as the terminal
+        return super().format_help()
 
     def error(self, message: str) -> Any:
         raise OptionError(message, hint=f"{self.prog} --help lists the options")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from hashlib import blake2b
 
+from treadle.base.digest import blake2b
 from treadle.base.files import Stat, disk_error
 from treadle.base.layout import STATE
 from treadle.plan.task import ScheduledTask

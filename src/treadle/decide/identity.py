@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from hashlib import blake2b
 
+from treadle.base.digest import blake2b
 from treadle.plan.task import Command, ScheduledTask, Shell
 from treadle.records.event import Evidence, FileRecord
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from hashlib import blake2b
 
+from treadle.base.digest import blake2b
 from treadle.base.files import make_parents, remove, write_whole
 from treadle.base.layout import RunFolder
 from treadle.engine.attempt import Attempt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
@@ -11,6 +10,7 @@ from msgspec import NODEFAULT, Struct
 from msgspec.json import Encoder
 from msgspec.structs import astuple
 
+from treadle.base.digest import blake2b
 from treadle.plan.task import Resources, ScheduledPlan, ScheduledTask
 from treadle.plan.tokens import shown
 

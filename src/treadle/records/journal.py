@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from typing import Self
 
 import msgspec
@@ -18,9 +19,13 @@ from treadle.records.encode import encode_events
 from treadle.records.event import FORMAT, AnyEvent, Event, RunEnded, RunStarted
 from treadle.records.read import cut_torn, decode_lines, read_bytes, whole_length
 
-_DECODER: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _TAIL = 1 << 16
 _OFTEN = 16 << 20  # more than this is never left unsynced: it is held in memory until then
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[AnyEvent]:
+    return msgspec.json.Decoder(AnyEvent)  # 1 ms, which a first run need not spend
 
 
 class Journal:
@@ -94,7 +99,7 @@ def read_journal(path: str) -> Journaled:
     torn = len(data) - len(whole)
     if whole:
         _check_head(path, whole)
-    return Journaled(decode_lines(_DECODER, whole, path), torn)
+    return Journaled(decode_lines(_decoder(), whole, path), torn)
 
 
 def _check_head(path: str, data: bytes) -> None:
@@ -158,7 +163,7 @@ def end_of(path: str) -> RunEnded | None:
     if not tail.endswith(b"\n"):
         return None
     try:
-        event = _DECODER.decode(last)
+        event = _decoder().decode(last)
     except msgspec.MsgspecError:
         return None
     return event if isinstance(event, RunEnded) else None
@@ -174,6 +179,6 @@ def start_of(path: str) -> RunStarted | None:
     if not head.endswith(b"\n"):
         return None
     _check_head(path, head)
-    first = decode_lines(_DECODER, head, path)[0]
+    first = decode_lines(_decoder(), head, path)[0]
     assert isinstance(first, RunStarted)
     return first
