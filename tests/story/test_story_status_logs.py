@@ -182,7 +182,7 @@ def test_the_end_of_a_run_id_names_it(folder):
 
 def test_logs_of_all_that_failed(folder):
     folder.flow(FAILING)
-    folder.treadle("run", "-k", exits=1)
+    folder.treadle("run", "-k", "-j1", exits=1)
     assert folder.treadle("logs", "--failed").stdout == (
         "==> bad/part=a <==\nabout to fail with a\n==> bad/part=b <==\nabout to fail with b\n"
     )
