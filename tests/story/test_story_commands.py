@@ -76,7 +76,17 @@ def test_an_option_without_its_value_is_an_error_with_a_way_out(folder):
     assert "--help lists the options" in folder.treadle("run", "-j", exits=2).stderr
 
 
-@pytest.mark.parametrize("options", [("-j", "none"), ("-j", "0"), ("--memory", "lots")])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-j", "none"),
+        ("-j", "0"),
+        ("-j", ""),
+        ("--memory", "lots"),
+        ("--max-failures", "0"),
+        ("--grace", "soon"),
+    ],
+)
 def test_a_number_that_makes_no_sense_is_refused_before_anything_runs(folder, options):
     folder.flow(FLOW)
     assert folder.treadle("run", *options, exits=2).stderr.startswith("error: ")
@@ -182,6 +192,59 @@ def test_what_follows_a_run_prints_one_json_object_each(folder):
         ("unlock",),
     ):
         assert json.loads(folder.treadle(*args, "--json").stdout)["schema"] == 1, args
+
+
+ERRORS = [
+    ("init", "--template", "nothing"),
+    ("run", "nothing"),
+    ("plan", "nothing"),
+    ("why",),
+    ("status",),
+    ("logs", "nothing"),
+    ("exec", "say/part=a"),
+    ("graph", "--format", "nothing"),
+    ("touch",),
+    ("evict", "nothing"),
+    ("clean", "nothing"),
+    ("unlock", "--workdir", "nothing"),
+    ("completion", "nothing"),
+    ("nothing",),
+]
+
+
+@pytest.mark.parametrize("args", ERRORS, ids=[args[0] for args in ERRORS])
+def test_an_error_of_any_command_is_one_json_object(folder, args):
+    folder.flow(FLOW)
+    done = folder.treadle(*args, "--json", exits=2)
+    found = json.loads(done.stdout)
+    assert (found["schema"], found["exit_code"]) == (1, 2)
+    assert found["errors"][0]["code"]
+    assert found["errors"][0]["message"] in done.stderr
+
+
+def test_a_run_as_json_tells_its_id_and_counts_what_it_left_alone(folder):
+    folder.flow(
+        FLOW + '\n[[rules]]\nname = "never"\noutput = ["never.txt"]\nwhen = "1 == 2"\nshell = "exit 1"\n'
+    )
+    found = json.loads(folder.treadle("run", "say/part=a", "never", "--json").stdout)
+    assert found["run"] == folder.runs()[-1]
+    assert (found["counts"]["succeeded"], found["counts"]["skipped"]) == (1, 1)
+    found = json.loads(folder.treadle("run", "--json").stdout)
+    assert (found["counts"]["succeeded"], found["counts"]["up_to_date"], found["counts"]["skipped"]) == (
+        1,
+        1,
+        1,
+    )
+    found = json.loads(folder.treadle("run", "--json").stdout)
+    assert found["run"] == ""
+    assert (found["counts"]["succeeded"], found["counts"]["up_to_date"], found["counts"]["skipped"]) == (
+        0,
+        2,
+        1,
+    )
+    told = json.loads(folder.treadle("status", "--json").stdout)
+    assert (told["counts"]["tasks"], told["counts"]["up_to_date"], told["counts"]["skipped"]) == (3, 1, 1)
+    assert "1 done, 1 up to date, 1 skipped" in folder.treadle("status").stdout
 
 
 def test_quiet_says_nothing_when_all_is_well(folder):

@@ -52,6 +52,7 @@ class PlainWatcher:
 
     def open(self, folder: RunFolder) -> None:
         self.folder = folder
+        self.tally.run = folder.run
 
     def feed(self, events: Sequence[Event]) -> None:
         lines: list[str] = []
@@ -196,8 +197,6 @@ def _cut(line: str) -> str:
 def last_words(tally: Tally, printer: Printer, seconds: float) -> list[str]:
     """The end of a run: what was done; what failed, why, what it blocked, and how to look further."""
     numbers = [f"{number} {ENDS[end]}" for end, number in tally.ends.items() if number]
-    if tally.up_to_date:
-        numbers.append(f"{tally.up_to_date} up to date")
     lines = [f"{', '.join(numbers) or 'nothing was run'} in {format_duration(max(0.1, round(seconds, 1)))}"]
     for failure in tally.failures[:20]:
         lines.append(printer.style(f"{failure.task} {outcome(failure.outcome)}", "red", err=True))
@@ -210,15 +209,12 @@ def last_words(tally: Tally, printer: Printer, seconds: float) -> list[str]:
 
 
 def run_object(tally: Tally, exit_code: int) -> dict[str, Any]:
-    """The one JSON object of `run --json`."""
+    """The one JSON object of `run --json`; `run` is empty when nothing had to run."""
     return {
         "schema": 1,
         "run": tally.run,
         "exit_code": exit_code,
-        "counts": {
-            **{end.value: number for end, number in tally.ends.items()},
-            "up_to_date": tally.up_to_date,
-        },
+        "counts": {end.value: number for end, number in tally.ends.items()},
         "failed": [{"task": one.task, "outcome": one.outcome} for one in tally.failures],
         "blocked": tally.blocked,
     }

@@ -7,7 +7,9 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from treadle.api.pipe import View
 from treadle.api.run import RunOptions, run
@@ -21,9 +23,12 @@ from treadle.cli.options import add_decision, add_lock, add_workflow, request_of
 from treadle.cli.preview import hours_at_stake, summary_lines
 from treadle.cli.printer import Printer
 from treadle.cli.words import before_run, diagnostic_lines
-from treadle.records.event import Event
+from treadle.decide.reason import Verdict
+from treadle.records.event import End, Event
 from treadle.records.lock import LockNews
 from treadle.report.tally import Tally
+
+T = TypeVar("T")
 
 ASK_FROM = 3600.0  # seconds of finished work that would be done again before a person is asked
 
@@ -37,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory", metavar="SIZE", help="memory that tasks may ask for together")
     parser.add_argument("-k", "--keep-going", action="store_true", help="go on with what a failure leaves")
     parser.add_argument("--fail-fast", action="store_true", help="at the first failure cancel what runs")
-    parser.add_argument("--max-failures", type=int, metavar="N", help="stop after N failures")
+    parser.add_argument("--max-failures", metavar="N", help="stop after N failures")
     parser.add_argument(
         "--grace",
         default="10s",
@@ -55,8 +60,8 @@ def execute(args: argparse.Namespace) -> int:
     began = time.monotonic()
     report = run(request_of(args), options_of(args), front)
     if args.json:
-        printer.object(run_object(front.tally, report.exit_code))
-    elif report.result is not None:
+        printer.object(run_object(front.tally or tally_of(report.view), report.exit_code))
+    elif front.tally is not None:
         for line in last_words(front.tally, printer, time.monotonic() - began):
             printer.talk(front.mask.text(line)) if report.exit_code == 0 else printer.problem(
                 front.mask.text(line)
@@ -66,27 +71,42 @@ def execute(args: argparse.Namespace) -> int:
 
 def options_of(args: argparse.Namespace) -> RunOptions:
     """How to run, from the command line; raises OptionError for numbers that make no sense."""
-    try:
-        memory = parse_size(args.memory) if args.memory else None
-        jobs = int(args.jobs) if args.jobs else None
-        grace = parse_duration(args.grace, zero=True)
-    except ValueError as error:
-        raise OptionError(str(error)) from None
-    if (jobs is not None and jobs < 1) or (args.max_failures is not None and args.max_failures < 1):
-        raise OptionError("-j and --max-failures take a number from 1 up")
     return RunOptions(
-        jobs=jobs,
-        memory=memory,
+        jobs=_read("-j", args.jobs, _number),
+        memory=_read("--memory", args.memory, parse_size),
         keep_going=args.keep_going,
         fail_fast=args.fail_fast,
-        max_failures=args.max_failures,
+        max_failures=_read("--max-failures", args.max_failures, _number),
         keep_temporary=args.keep_temporary,
-        grace=grace,
+        grace=_read("--grace", args.grace, partial(parse_duration, zero=True)) or 0.0,
         wait=args.wait,
         assume_dead=args.assume_dead,
         patient=sys.stdin.isatty() and sys.stderr.isatty(),
         argv=tuple(sys.argv[1:]),
     )
+
+
+def _read(option: str, text: str | None, parse: Callable[[str], T]) -> T | None:
+    """The value of an option, None where it was not given."""
+    try:
+        return None if text is None else parse(text)
+    except ValueError as error:
+        raise OptionError(f"{option}: {error}") from None
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
+        raise ValueError(f"'{text}' is not a whole number from 1 up")
+    return int(text)
+
+
+def tally_of(view: View) -> Tally:
+    """What a decision by which nothing was run adds up to."""
+    tally = Tally()
+    verdicts = [answer.verdict for answer in view.decision.answers.values()]
+    tally.ends[End.UP_TO_DATE] = verdicts.count(Verdict.UP_TO_DATE)
+    tally.ends[End.SKIPPED] = verdicts.count(Verdict.SKIPPED)
+    return tally
 
 
 class Front:
@@ -99,9 +119,9 @@ class Front:
         self.watcher: Watcher | None = None
 
     @property
-    def tally(self) -> Tally:
-        """What the run added up to."""
-        return self.watcher.tally if self.watcher else Tally()
+    def tally(self) -> Tally | None:
+        """What the run added up to; None when there was none."""
+        return self.watcher.tally if self.watcher else None
 
     def say(self, news: LockNews | Recovered) -> None:
         """A word while nothing runs yet: a lock waited for or taken over, a killed run mended."""

@@ -93,8 +93,7 @@ def _object(tally: Tally, folder: RunFolder) -> dict[str, Any]:
         "state": run_state(folder, None if tally.ended is None else tally.exit_code, mended=tally.mended),
         "counts": {
             "tasks": tally.tasks,
-            "up_to_date": tally.up_to_date,
-            **{end.value: number for end, number in tally.ends.items() if end is not End.UP_TO_DATE},
+            **{end.value: number for end, number in tally.ends.items()},
         },
         "running": [
             {"task": one.task, "attempt": one.attempt, "since": one.since, "log": folder.attempt_log(one.n)}
@@ -116,8 +115,6 @@ def _lines(tally: Tally, folder: RunFolder, printer: Printer) -> Iterator[str]:
         seconds = (tally.ended or now) - tally.started
         yield f"  {format_duration(max(round(seconds, 1), 0.1))} since the start"
     numbers = [f"{number} {ENDS[end]}" for end, number in tally.ends.items() if number]
-    if tally.up_to_date:
-        numbers.append(f"{tally.up_to_date} up to date")
     left = tally.will_run - tally.settled
     if left > 0 and tally.ended is None:
         numbers.append(f"{left} to go")

@@ -76,7 +76,4 @@ def _counts(folder: RunFolder) -> dict[str, int]:
     """What a run that did not end has come to so far."""
     tally = Tally()
     tally.feed(read_journal(folder.events).events)
-    counts = {end.value: number for end, number in tally.ends.items() if number}
-    if tally.up_to_date:
-        counts["up_to_date"] = tally.up_to_date
-    return counts
+    return {end.value: number for end, number in tally.ends.items() if number}

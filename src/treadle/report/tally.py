@@ -46,6 +46,7 @@ class Tally:
     """What a run's events add up to so far. `feed` as they come; the rest is read.
 
     `will_run` counts tasks that the decision said would run; `settled` those of them that have ended.
+    `ends` counts all that have come to an end, also those that the decision left alone.
     """
 
     def __init__(self) -> None:
@@ -59,8 +60,6 @@ class Tally:
         self.host = ""
         self.tasks = 0
         self.will_run = 0
-        self.up_to_date = 0
-        self.skipped = 0
         self.rounds = 0
         self.settled = 0
         self.ends: dict[End, int] = dict.fromkeys(End, 0)
@@ -97,7 +96,7 @@ class Tally:
                 case PlanEntered():
                     self.rounds = event.round
                     self.tasks, self.will_run = event.tasks, event.will_run
-                    self.up_to_date, self.skipped = event.up_to_date, event.skipped
+                    self.ends[End.UP_TO_DATE], self.ends[End.SKIPPED] = event.up_to_date, event.skipped
                 case RunEnded():
                     self.ended, self.exit_code, self.mended = event.time, event.exit_code, event.mended
                     self.trying.clear()
