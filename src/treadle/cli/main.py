@@ -126,7 +126,7 @@ def _no_command(args: list[str]) -> int:
         raise OptionError(
             f"no command '{wanted}'",
             hint=f"{near} treadle --help lists the commands".lstrip(),
-            code="no-command",
+            code="unknown-command",
         )
     unknown = [arg for arg in args if arg not in ("-h", "--help")]
     out = sys.stderr if unknown or not args else sys.stdout
