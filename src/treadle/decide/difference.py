@@ -8,13 +8,15 @@ from treadle.decide.identity import changed_parts
 from treadle.decide.reason import (
     AnyReason,
     CommandChanged,
+    Content,
     InputAppeared,
     InputChanged,
     InputVanished,
     OutputChanged,
     OutputMissing,
 )
-from treadle.plan.task import Command, ScheduledTask
+from treadle.plan.task import ScheduledTask
+from treadle.plan.tokens import shown
 from treadle.records.event import Evidence, FileRecord
 
 
@@ -37,7 +39,7 @@ def gone(record: FileRecord) -> bool:
 def differences(task: ScheduledTask, old: Evidence, now: Evidence) -> Iterator[AnyReason]:
     """The reasons to run `task` again: command first, then inputs, then outputs."""
     if now.identity != old.identity:
-        yield from _command_differences(task.command, old, now)
+        yield from _command_differences(old, now)
     elif task.command.script_file in old.stale:
         yield CommandChanged(part="script")
     yield from _input_differences(task, old, now)
@@ -47,10 +49,14 @@ def differences(task: ScheduledTask, old: Evidence, now: Evidence) -> Iterator[A
         if gone(record):
             yield OutputMissing(path=record.path)
         elif before is not None and not gone(before) and changed(before, record):
-            yield OutputChanged(path=record.path)
+            yield OutputChanged(path=record.path, old=_content(before), new=_content(record))
 
 
-def _command_differences(command: Command, old: Evidence, now: Evidence) -> Iterator[AnyReason]:
+def _content(record: FileRecord) -> Content:
+    return Content(record.size, record.mtime, record.digest)
+
+
+def _command_differences(old: Evidence, now: Evidence) -> Iterator[AnyReason]:
     """Evidence by another recipe of identity is compared by what it shows: a new recipe re-runs nothing."""
     same_recipe = old.identity_format == now.identity_format
     parts = changed_parts(old.identity, now.identity) if same_recipe else ["text", "script", "env"]
@@ -61,23 +67,23 @@ def _command_differences(command: Command, old: Evidence, now: Evidence) -> Iter
                 if paths[0] != paths[1]:
                     yield CommandChanged(part="outputs", old=paths[0], new=paths[1])
                 if old.text != now.text or (same_recipe and paths[0] == paths[1]):
-                    yield CommandChanged(part="text", old=old.text, new=now.text)
+                    yield CommandChanged(part="text", old=shown(old.text), new=shown(now.text))
             case "script":
                 names = [one.digest if one else "" for one in (old.script, now.script)]
                 if names[0] != names[1]:
                     yield CommandChanged(part="script", old=names[0], new=names[1])
             case "env":
                 if old.env != now.env:
-                    yield CommandChanged(part="env", old=_env_text(old.env), new=_env_text(now.env))
+                    yield CommandChanged(part="env", old=_settings(old.env), new=_settings(now.env))
             case "hooks":
-                hooks = (command.pre_exec, command.on_success, command.on_failure)
-                yield CommandChanged(part="hooks", new="\n".join(filter(None, hooks)))
-            case _:
-                yield CommandChanged(part=part)
+                yield CommandChanged(part="hooks", old=_settings(old.hooks), new=_settings(now.hooks))
+            case "shell":
+                yield CommandChanged(part="shell", old=_settings(old.shell), new=_settings(now.shell))
 
 
-def _env_text(env: tuple[tuple[str, str], ...]) -> str:
-    return "\n".join(f"{name}={value}" for name, value in env)
+def _settings(pairs: tuple[tuple[str, str], ...]) -> str:
+    """Variables, hooks or what the shell is set to, one a line."""
+    return "\n".join(f"{name}={shown(value)}" for name, value in pairs)
 
 
 def _input_differences(task: ScheduledTask, old: Evidence, now: Evidence) -> Iterator[AnyReason]:
@@ -98,6 +104,6 @@ def _input_differences(task: ScheduledTask, old: Evidence, now: Evidence) -> Ite
         elif gone(before):
             yield InputAppeared(path=path)
         elif how := changed(before, record):
-            yield InputChanged(path=path, how=how)
+            yield InputChanged(path=path, how=how, old=_content(before), new=_content(record))
     for path in recorded:
         yield InputVanished(path=path)

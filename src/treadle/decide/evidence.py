@@ -12,7 +12,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.decide.difference import changed, differences, gone
-from treadle.decide.identity import FORMAT, identity, shown_text, surely_same
+from treadle.decide.identity import (
+    FORMAT,
+    hooked,
+    identity,
+    shown_hooks,
+    shown_shell,
+    shown_text,
+    surely_same,
+)
 from treadle.decide.look import Look, looker
 from treadle.decide.reason import AnyReason
 from treadle.plan.task import ScheduledTask
@@ -126,6 +134,8 @@ def _written(task: ScheduledTask, seen: _Seen, stale: tuple[str, ...] = (), note
         note=note,
         env=task.command.env,
         script=seen.script,
+        hooks=shown_hooks(task.command) if hooked(task.command) else (),
+        shell=shown_shell(task.policy.shell),
     )
 
 

@@ -72,6 +72,25 @@ def shown_text(command: Command) -> str:
     return "\n".join(filter(None, (command.text, " ".join(command.script))))[:SHOWN]
 
 
+def shown_hooks(command: Command) -> tuple[tuple[str, str], ...]:
+    """The hooks that there are, each with its name, cut like the command."""
+    hooks = (
+        ("pre_exec", command.pre_exec),
+        ("on_success", command.on_success),
+        ("on_failure", command.on_failure),
+    )
+    return tuple([(name, text[:SHOWN]) for name, text in hooks if text])
+
+
+@lru_cache(maxsize=256)
+def shown_shell(shell: Shell) -> tuple[tuple[str, str], ...]:
+    """What of the shell is not as it is by default, under the names that the author writes."""
+    prelude = (("shell_prelude", shell.prelude[:SHOWN]),) if shell.prelude else ()
+    strict = (("strict_shell", "true"),) if shell.strict else ()
+    executable = (("shell_executable", shell.executable),) if shell.executable != "bash" else ()
+    return (*executable, *strict, *prelude)
+
+
 def hooked(command: Command) -> bool:
     """The command has a hook."""
     return bool(command.pre_exec or command.on_success or command.on_failure)

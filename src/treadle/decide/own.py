@@ -109,9 +109,9 @@ class Own:
         for path in task.outputs:
             maker = self._past.maker(path)
             if maker is not None and maker != key:
-                taken = OutputChanged(path=path)
-                if taken not in reasons and self._facts.record(path) is not None:
-                    reasons = (*reasons, taken)
+                told = any(isinstance(why, OutputChanged) and why.path == path for why in reasons)
+                if not told and self._facts.record(path) is not None:
+                    reasons = (*reasons, OutputChanged(path=path))
         if now is not evidence and not reasons and self._facts.evicted.isdisjoint(task.outputs):
             self.refreshed[task.id] = now
         return reasons

@@ -39,22 +39,35 @@ class LastFailed(Reason, frozen=True, tag="last_failed"):
 
 
 class CommandChanged(Reason, frozen=True, tag="command_changed"):
-    """The identity of the command changed; `part` says where: text, script, env, hooks, outputs, shell."""
+    """The identity of the command changed; `part` says where: text, script, env, hooks, outputs, shell.
+
+    `old` and `new` are texts with `{name}` for what only an attempt knows; of a script its digests.
+    """
 
     part: str = "text"
     old: str = ""
     new: str = ""
 
 
+class Content(Struct, frozen=True, omit_defaults=True):
+    """What stood at a path: bytes, nanoseconds since the epoch, BLAKE2b-256 (empty: it was not read)."""
+
+    size: int
+    mtime: int
+    digest: str = ""
+
+
 class InputChanged(Reason, frozen=True, tag="input_changed"):
     """The content of an input is another one.
 
     `how`: `content`, `stat` (size or time of a file too large to be read), `while_running` (it was
-    changed while the last attempt ran).
+    changed while the last attempt ran: what it was then is not told).
     """
 
     path: str
     how: str = "content"
+    old: Content | None = None
+    new: Content | None = None
 
 
 class InputAppeared(Reason, frozen=True, tag="input_appeared"):
@@ -76,9 +89,14 @@ class OutputMissing(Reason, frozen=True, tag="output_missing"):
 
 
 class OutputChanged(Reason, frozen=True, tag="output_changed"):
-    """An output is not as the task left it: someone else changed it."""
+    """An output is not as the task left it: someone else changed it.
+
+    `old` and `new` are None when what changed is who made it last.
+    """
 
     path: str
+    old: Content | None = None
+    new: Content | None = None
 
 
 class OutputNeeded(Reason, frozen=True, tag="output_needed"):

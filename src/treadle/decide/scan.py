@@ -57,7 +57,7 @@ class Scan:
             self.paths(task.inputs, evidence.inputs, limit, self.read, task)
             self.paths(task.outputs, evidence.outputs, limit, self.read, None)
             if script:
-                self.paths((script,), (evidence.script,) if evidence.script else (), None, self.read, None)
+                self.paths((script,), (evidence.script,) if evidence.script else (), None, True, None)
 
     def paths(
         self,

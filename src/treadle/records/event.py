@@ -64,7 +64,8 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `identity` is the digest of the command's identity and `identity_format` the version of its recipe;
     `text` the command (token form, cut at 4 kB) for showing what changed. `inputs` as they were before
     the attempt, `outputs` after it. `stale`: an input changed while the attempt ran.
-    `note`: `adopted` or `touched` when nothing was run.
+    `note`: `adopted` or `touched` when nothing was run. `env`, `hooks` and `shell` (name and value) are for
+    showing what changed, as `text` is.
     """
 
     identity: str
@@ -76,6 +77,8 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     note: str = ""
     env: tuple[tuple[str, str], ...] = ()
     script: FileRecord | None = None
+    hooks: tuple[tuple[str, str], ...] = ()
+    shell: tuple[tuple[str, str], ...] = ()
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from treadle.decide.decide import decide
 from treadle.decide.evidence import examine, take
 from treadle.decide.facts import gather
 from treadle.decide.look import looker
 from treadle.decide.options import Options
-from treadle.decide.reason import Answer, Decision, Verdict
+from treadle.decide.reason import Answer, AnyReason, Decision, InputChanged, OutputChanged, Verdict
 from treadle.plan.build import build
 from treadle.plan.task import Command, Draft, Policy, Resources, ScheduledPlan, ScheduledTask, Skip
 from treadle.records.event import (
@@ -193,6 +196,12 @@ class World:
 
     def key(self, task: ScheduledTask) -> str:
         return evidence_key("flow", task.id, task.outputs)
+
+
+def plain(reasons: Sequence[AnyReason]) -> tuple[AnyReason, ...]:
+    """The reasons without what stood at changed paths before and stands there now."""
+    changed = (InputChanged, OutputChanged)
+    return tuple(replace(one, old=None, new=None) if isinstance(one, changed) else one for one in reasons)
 
 
 def record(path: str, **fields: object) -> FileRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from decide_world import World, draft
+from decide_world import World, draft, plain
 from msgspec.structs import replace
 
 from treadle.decide.reason import (
@@ -33,7 +33,7 @@ def chain(tmp_path):
 def summary(world, **options):
     """By task that will run: its reasons, and whether it may be cut off."""
     return {
-        task: (answer.reasons, answer.may_cut_off)
+        task: (plain(answer.reasons), answer.may_cut_off)
         for task, answer in world.decide(**options).answers.items()
         if answer.verdict is Verdict.WILL_RUN
     }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from decide_world import record
+from decide_world import plain, record
 from msgspec.structs import replace
 
 from treadle.decide.evidence import changed, compare, take, weigh
 from treadle.decide.reason import (
     CommandChanged,
+    Content,
     InputAppeared,
     InputChanged,
     InputVanished,
@@ -16,6 +17,7 @@ from treadle.decide.reason import (
     OutputMissing,
 )
 from treadle.plan.task import Command, Policy, ScheduledTask, Shell
+from treadle.plan.tokens import THREADS, secret
 
 TASK = ScheduledTask(
     id="a", rule="a", command=Command(text="join x y > out"), inputs=("x", "y"), outputs=("out",)
@@ -30,7 +32,7 @@ def evidence_of(task=TASK, **later):
 def reasons(now=TASK, before=TASK, **changes):
     """The comparison of `now` with the evidence of `before`, some paths changed (None: gone)."""
     world = {**SEEN, **changes}
-    return compare(now, evidence_of(before), world.get)
+    return plain(compare(now, evidence_of(before), world.get))
 
 
 def test_evidence_holds_inputs_outputs_and_the_command():
@@ -108,10 +110,39 @@ def test_changed_variables_tell_the_old_and_the_new():
     assert reasons(two, one) == (CommandChanged(part="env", old="A=1", new="A=2\nB=x"),)
 
 
-def test_a_changed_hook_and_a_changed_shell_are_told_apart():
-    hooked = replace(TASK, command=replace(TASK.command, pre_exec="true"))
-    strict = replace(hooked, policy=Policy(shell=Shell(strict=True)))
-    assert reasons(strict) == (CommandChanged(part="hooks", new="true"), CommandChanged(part="shell"))
+def test_a_changed_hook_and_a_changed_shell_are_told_apart_with_the_old_and_the_new():
+    hooked = replace(TASK, command=replace(TASK.command, pre_exec="true", on_success="mail me"))
+    other = replace(TASK, command=replace(TASK.command, pre_exec="false", on_success="mail me"))
+    strict = replace(other, policy=Policy(shell=Shell(strict=True, prelude="umask 2")))
+    assert reasons(strict, hooked) == (
+        CommandChanged(
+            part="hooks",
+            old="pre_exec=true\non_success=mail me",
+            new="pre_exec=false\non_success=mail me",
+        ),
+        CommandChanged(part="shell", old="", new="strict_shell=true\nshell_prelude=umask 2"),
+    )
+
+
+def test_a_changed_file_is_told_with_what_stood_there_and_what_stands_there_now():
+    seen = {**SEEN, "x": record("x", digest="other", mtime=6), "out": record("out", size=9, digest="")}
+    assert compare(TASK, evidence_of(), seen.get) == (
+        InputChanged(path="x", old=Content(3, 5, "d"), new=Content(3, 6, "other")),
+        OutputChanged(path="out", old=Content(3, 5, "d"), new=Content(9, 5)),
+    )
+
+
+def test_what_only_an_attempt_knows_is_named_in_old_and_new_values():
+    one = replace(
+        TASK, command=Command(text=f"run -t {THREADS}", env=(("TOKEN", secret("TREADLE_SECRET_T")),))
+    )
+    two = replace(
+        TASK, command=Command(text=f"run -p {THREADS}", env=(("OTHER", secret("TREADLE_SECRET_T")),))
+    )
+    assert reasons(two, one) == (
+        CommandChanged(part="text", old="run -t {threads}", new="run -p {threads}"),
+        CommandChanged(part="env", old="TOKEN={TREADLE_SECRET_T}", new="OTHER={TREADLE_SECRET_T}"),
+    )
 
 
 def test_a_changed_script_is_a_reason():
