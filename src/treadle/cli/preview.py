@@ -10,9 +10,8 @@ from shlex import quote
 from treadle.api.pipe import View
 from treadle.base.units import format_duration, format_size
 from treadle.cli.printer import Printer
-from treadle.cli.words import VERDICTS, count, reason, reason_kind
-from treadle.decide.reason import Answer, OutputMissing, Verdict
-from treadle.plan.task import ScheduledTask
+from treadle.cli.words import VERDICTS, count, listed, main_reason, reason, reason_kind
+from treadle.decide.reason import Answer, CohortKept, OutputMissing, Verdict
 from treadle.records.event import evidence_key
 from treadle.rules.expand.expansion import RuleInfo
 
@@ -23,27 +22,29 @@ _COLOURS = {
     Verdict.IN_FLIGHT: "cyan",
 }
 
+_WORTH_TELLING = 1.0  # seconds of past work
+_LINKS = 4  # tasks of a critical path that are named
 _OF_THE_PLAN = re.compile(r" \((?:plan|skipped)\)\Z")
 
 
 def rule_lines(view: View, printer: Printer) -> Iterator[str]:
     """One line per rule: how many tasks, how many will run, for which reasons; values and gathers."""
-    rules: dict[str, list[tuple[ScheduledTask, Answer]]] = {}
+    rules: dict[str, list[Answer]] = {rule.name: [] for rule in view.workflow.rules}
     for task_id, answer in view.decision.answers.items():
-        task = view.plan.tasks[task_id]
-        rules.setdefault(task.rule, []).append((task, answer))
+        rules[view.plan.tasks[task_id].rule].append(answer)
+    rules = {rule: answers for rule, answers in rules.items() if answers}
     width = max((len(rule) for rule in rules), default=0)
     about = _about(view.expansion.sources, rules)
-    for rule, tasks in rules.items():
-        verdicts = Counter(answer.verdict for _, answer in tasks)
+    for rule, answers in rules.items():
+        verdicts = Counter([answer.verdict for answer in answers])
         parts = [
             printer.style(f"{verdicts[verdict]} {VERDICTS[verdict]}", _COLOURS[verdict])
             for verdict in Verdict
             if verdicts[verdict]
         ]
         kinds = Counter(
-            reason_kind(answer.reasons[0])
-            for _, answer in tasks
+            reason_kind(main_reason(answer.reasons))
+            for answer in answers
             if answer.reasons and answer.verdict is not Verdict.UP_TO_DATE
         )
         why = ", ".join(
@@ -81,21 +82,30 @@ def summary_lines(view: View, printer: Printer) -> Iterator[str]:
             f"{count(number, 'task')} of these {'has' if number == 1 else 'have'} outputs that nobody here "
             "recorded: --adopt takes them over as up to date"
         )
+    yield from _kept(view)
+    yield from _unread(view)
     yield from _deleted(view)
 
 
 def hours_at_stake(view: View) -> float:
     """Seconds of work that succeeded before and would be done again."""
-    known = (
-        view.past.seconds(evidence_key(view.plan.name, task, view.plan.tasks[task].outputs))
-        for task in view.decision.to_run()
-    )
-    return sum(seconds for seconds in known if seconds is not None)
+    return sum(_past_seconds(view).values())
+
+
+def _past_seconds(view: View) -> dict[str, float]:
+    """How long the tasks that will run took last time, where that is known."""
+    found: dict[str, float] = {}
+    for task in view.decision.to_run() if view.past.size else ():
+        seconds = view.past.seconds(evidence_key(view.plan.name, task, view.plan.tasks[task].outputs))
+        if seconds is not None:
+            found[task] = seconds
+    return found
 
 
 def _maybe(view: View) -> str:
     number = sum(answer.may_cut_off for answer in view.decision.answers.values())
-    return f" ({number} of them only if what they read comes out different)" if number else ""
+    reads = "it reads" if number == 1 else "they read"
+    return f" ({number} of them only if what {reads} comes out different)" if number else ""
 
 
 def _deleted(view: View) -> Iterator[str]:
@@ -128,19 +138,56 @@ def _deleted(view: View) -> Iterator[str]:
 
 def _stakes(view: View, to_run: list[str]) -> Iterator[str]:
     """Past times and what the largest task asks for."""
+    known = _past_seconds(view)
+    total = sum(known.values())
+    if total >= _WORTH_TELLING:
+        some = "they" if len(known) == len(to_run) > 1 else f"{len(known)} of them"
+        chain, seconds = _chain(view, to_run, known)
+        yield f"last time {'it' if len(to_run) == 1 else some} took {format_duration(round(total))} of work"
+        if len(chain) > 1:
+            yield (
+                f"at least {format_duration(round(seconds))} of it is one after the other: "
+                f"{listed(chain, _LINKS)}"
+            )
     tasks = [view.plan.tasks[task] for task in to_run]
-    known = [view.past.seconds(evidence_key(view.plan.name, task.id, task.outputs)) for task in tasks]
-    seconds = [one for one in known if one is not None]
-    if seconds:
-        yield (
-            f"last time {count(len(seconds), 'of them', 'of them')} took {format_duration(sum(seconds))} "
-            "of work together"
-        )
     threads = max(task.resources.threads for task in tasks)
     memory = max(task.resources.memory or 0 for task in tasks)
     if threads > 1 or memory:
         most = f"{count(threads, 'thread')}" + (f", {format_size(memory)} of memory" if memory else "")
         yield f"the largest asks for {most}"
+
+
+def _chain(view: View, to_run: list[str], known: dict[str, float]) -> tuple[list[str], float]:
+    """The critical path: the tasks that must wait for each other and together take longest; its seconds."""
+    longest: dict[str, float] = {}
+    after: dict[str, str] = {}
+    for task in to_run:
+        needs = [need for need in view.plan.tasks[task].needs if need in longest]
+        last = max(needs, key=longest.__getitem__, default="")
+        longest[task] = known.get(task, 0.0) + longest.get(last, 0.0)
+        after[task] = last
+    task = max(longest, key=longest.__getitem__)
+    seconds, chain = longest[task], []
+    while task:
+        chain.append(task)
+        task = after[task]
+    return chain[::-1], seconds
+
+
+def _kept(view: View) -> Iterator[str]:
+    """Gathers that a selection of samples would make smaller."""
+    answers = view.decision.answers.values() if view.expansion.narrowed else ()
+    number = sum(any(isinstance(one, CohortKept) for one in answer.reasons) for answer in answers)
+    if number:
+        keeps, them = ("gather keeps what it", "it") if number == 1 else ("gathers keep what they", "them")
+        yield f"{number} {keeps} made over more samples: --overwrite-cohort makes {them} over these alone"
+
+
+def _unread(view: View) -> Iterator[str]:
+    answers = view.decision.answers.values() if view.facts.unread else ()
+    number = sum(answer.note == "unread" for answer in answers)
+    if number:
+        yield f"{count(number, 'task')} up to date by size and time alone: too large to be read"
 
 
 def _about(sources: Iterable[RuleInfo], shown: Collection[str]) -> dict[str, str]:

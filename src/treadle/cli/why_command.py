@@ -10,7 +10,7 @@ from treadle.api.pipe import View, look
 from treadle.base.errors import OptionError
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.printer import Printer
-from treadle.cli.words import VERDICTS, reason
+from treadle.cli.words import UP_TO_DATE, VERDICTS, reason
 from treadle.decide.reason import Answer, CommandChanged, Upstream, Verdict
 from treadle.plan.tokens import shown
 
@@ -59,7 +59,7 @@ def _lines(view: View, task: str, printer: Printer) -> Iterator[str]:
     maybe = ", unless what it reads comes out unchanged" if answer.may_cut_off else ""
     yield f"{printer.style(task, 'bold')}: {VERDICTS[answer.verdict]}{maybe}"
     if not answer.reasons and answer.verdict is Verdict.UP_TO_DATE:
-        yield "  its command, inputs and outputs are as its last success left them"
+        yield f"  {UP_TO_DATE[answer.note]}"
     for one in answer.reasons:
         yield f"  {reason(one)}"
         if isinstance(one, CommandChanged):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -110,6 +110,24 @@ def reason(one: r.AnyReason) -> str:
             return f"its optional input {path} is not there"
         case r.CohortKept(path=path):
             return f"{path} was made over more samples than are selected (--overwrite-cohort replaces it)"
+
+
+_AS_LEFT = "its command, inputs and outputs are as"
+# What "up to date" means, by the note of the answer.
+UP_TO_DATE = {
+    "": f"{_AS_LEFT} its last success left them",
+    "unread": f"{_AS_LEFT} its last success left them (large files by size and time: they are not read)",
+    "adopted": f"{_AS_LEFT} they were when --adopt took them over: no run that is recorded made them",
+    "touched": f"{_AS_LEFT} they were when treadle touch recorded them",
+}
+
+
+def main_reason(reasons: Sequence[r.AnyReason]) -> r.AnyReason:
+    """The one that tells most: a command that lists its inputs changes only because they do."""
+    if isinstance(reasons[0], r.CommandChanged):
+        others = (one for one in reasons if isinstance(one, r.InputAppeared | r.InputVanished))
+        return next(others, reasons[0])
+    return reasons[0]
 
 
 def reason_kind(one: r.AnyReason) -> str:
