@@ -32,10 +32,14 @@ def rule_lines(view: View, printer: Printer) -> Iterator[str]:
     rules: dict[str, list[Answer]] = {rule.name: [] for rule in view.workflow.rules}
     for task_id, answer in view.decision.answers.items():
         rules[view.plan.tasks[task_id].rule].append(answer)
-    rules = {rule: answers for rule, answers in rules.items() if answers}
+    taskless = rules.keys() - {task.rule for task in view.plan.tasks.values()}
+    rules = {rule: answers for rule, answers in rules.items() if answers or rule in taskless}
     width = max((len(rule) for rule in rules), default=0)
     about = _about(view.expansion.sources, rules)
     for rule, answers in rules.items():
+        if not answers:
+            yield f"{rule:<{width}}  no tasks"
+            continue
         verdicts = Counter([answer.verdict for answer in answers])
         parts = [
             printer.style(f"{verdicts[verdict]} {VERDICTS[verdict]}", _COLOURS[verdict])
