@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from treadle.base.errors import OptionError
 from treadle.base.place import Diagnostic
-from treadle.plan.paths import PathIndex, relative_to
-from treadle.plan.select import select
+from treadle.plan.paths import PathIndex
+from treadle.plan.select import path_of, select
 from treadle.plan.task import ScheduledPlan, ScheduledTask
 
 _SIGNS = frozenset("*?[")
@@ -63,7 +63,7 @@ def _outputs_at(
     found: set[str] = set()
     wrong = []
     for target in targets:
-        path = relative_to(target, workdir)
+        path = path_of(plan, target, workdir)
         outputs = [path] if path in made else index.below(path)
         found.update(outputs)
         if not outputs:

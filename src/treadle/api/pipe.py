@@ -23,7 +23,6 @@ from treadle.decide.decide import decide
 from treadle.decide.facts import Facts, gather
 from treadle.decide.reason import Decision
 from treadle.plan.build import build
-from treadle.plan.paths import relative_to
 from treadle.plan.select import select
 from treadle.plan.task import Resources, ScheduledPlan
 from treadle.records.past import Past, load_past
@@ -157,12 +156,14 @@ def plan_of(request: Request) -> Planned:
 
 
 def _plan(workflow: Workflow, expansion: Expansion, workdir: str) -> ScheduledPlan:
+    file = os.path.abspath(workflow.file)
     return build(
         workflow.name,
         expansion.drafts,
         pools=workflow.pools,
         rules=[rule.name for rule in workflow.rules],
-        protected=(relative_to(os.path.abspath(workflow.file), workdir),),
+        protected=(file, os.path.realpath(file)),
+        roots=tuple(dict.fromkeys((workdir, os.path.realpath(workdir)))),
     )
 
 

@@ -11,6 +11,7 @@ from treadle.plan.lengths import check_lengths
 from treadle.plan.nodes import Nodes, numbered
 from treadle.plan.notice import note_likeness, note_logs
 from treadle.plan.refuse import check_depends, check_outputs, check_pools, tell_cycles
+from treadle.plan.spellings import check_spellings, place_in
 from treadle.plan.task import Draft, ScheduledPlan, ScheduledTask
 
 _WORTH_SHARING = 8
@@ -23,12 +24,14 @@ def build(
     pools: Sequence[tuple[str, int]] = (),
     rules: Iterable[str] = (),
     protected: Sequence[str] = (),
+    roots: Sequence[str] = (),
 ) -> ScheduledPlan:
     """The plan of workflow `name`; the same drafts in any order give the same plan.
 
     `pools` are the named resource groups and how many there are of each; `rules` names rules that exist
     though they may have no task; `protected` are normal paths that no task may make, or hold in a folder
-    that it makes, such as the workflow file. Whether source inputs exist is not looked at.
+    that it makes, such as the workflow file; `roots` are the absolute spellings of the work folder. Whether
+    source inputs exist is not looked at.
     Raises PlanError with all that is wrong, CycleError where tasks need each other in a circle.
     """
     findings = Findings()
@@ -36,8 +39,10 @@ def build(
     check_pools(nodes, dict(pools), findings)
     check_depends(nodes, rules, findings)
     made = find_makers(nodes, findings)
+    protected = tuple(dict.fromkeys(place_in(path, roots) for path in protected))
     check_outputs(nodes, made, protected, findings)
     edges = connect(nodes, made, findings)
+    check_spellings(nodes, made, edges.sources, protected, roots, findings)
     check_lengths(nodes, made, edges.sources, findings)
     order = topological(edges.needs, _rank(nodes))
     if len(order) < len(nodes.ids):

@@ -71,20 +71,30 @@ def check_depends(nodes: Nodes, rules: Iterable[str], findings: Findings) -> Non
 def check_outputs(nodes: Nodes, made: Made, protected: Sequence[str], findings: Findings) -> None:
     """Refuse outputs that hold, as a folder, what is not the task's own, and outputs among our state."""
     for path, number in made.maker.items():
-        if path in ("", STATE, ".", "/") or path.startswith(STATE + "/") or path.rpartition("/")[2] == "..":
-            _refuse_place(nodes, number, path, findings)
+        if path in ("", ".") or path.rpartition("/")[2] == ".." or is_off_limits(path):
+            refuse_place(nodes, number, path, path, findings)
         elif made.index.has_below(path):
             _check_folder(nodes, made, number, path, findings)
     for path in protected:
         for output in (path, *made.index.above(path)):
             number = made.maker.get(output, -1)
             if number >= 0:
-                _refuse_protected(nodes, number, output, path, findings)
+                refuse_protected(nodes, number, output, path, findings)
 
 
-def _refuse_place(nodes: Nodes, number: int, path: str, findings: Findings) -> None:
-    """Refuse an output in the state folder, or one that is or holds the work folder itself."""
-    state = path.startswith(STATE)
+def is_off_limits(place: str, roots: Sequence[str] = ()) -> bool:
+    """Whether a place is in our state folder, or above the work folder, which is at `roots`."""
+    return (
+        place in (STATE, "/")
+        or place.startswith(STATE + "/")
+        or any(root.startswith(place + "/") for root in roots)
+    )
+
+
+def refuse_place(nodes: Nodes, number: int, path: str, place: str, findings: Findings) -> None:
+    """Refuse an output, as it is spelled and where it leads, that is in the state folder, or that is or
+    holds the work folder itself."""
+    state = place.startswith(STATE)
     findings.error(
         "output-in-state-folder" if state else "output-holds-work-folder",
         f"{nodes.ids[number]} would make {path!r}, "
@@ -95,7 +105,8 @@ def _refuse_place(nodes: Nodes, number: int, path: str, findings: Findings) -> N
     )
 
 
-def _refuse_protected(nodes: Nodes, number: int, output: str, path: str, findings: Findings) -> None:
+def refuse_protected(nodes: Nodes, number: int, output: str, path: str, findings: Findings) -> None:
+    """Refuse an output that is, or holds, the protected `path`."""
     holds = f"would make {path}" if output == path else f"would make the folder {output}, which holds {path}"
     findings.error(
         "output-holds-workflow",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -10,7 +11,7 @@ from treadle.base.errors import OptionError
 from treadle.base.names import did_you_mean
 from treadle.base.place import Diagnostic
 from treadle.plan import graph
-from treadle.plan.paths import PathIndex, relative_to
+from treadle.plan.paths import PathIndex, normal, relative_to
 from treadle.plan.task import ScheduledPlan
 
 _CANDIDATES = 2000  # names that a mistyped one is compared with: each costs some 20 us
@@ -36,6 +37,18 @@ def select(
     if downstream:
         found |= graph.downstream(plan, found)
     return graph.upstream(plan, found) if upstream else frozenset(found)
+
+
+def path_of(plan: ScheduledPlan, target: str, workdir: str) -> str:
+    """A path that a person names, as the plan spells it: relative where it leads below the work folder."""
+    path = normal(target)
+    if not workdir or not path.startswith("/") or path in plan.producer:
+        return path
+    inside = relative_to(path, workdir)
+    if inside.startswith("/"):  # a symbolic link may lead to the work folder, or the name of it be one
+        folder, name = os.path.split(path)
+        inside = relative_to(os.path.join(os.path.realpath(folder), name), os.path.realpath(workdir))
+    return path if inside.startswith("/") else inside
 
 
 def _default(plan: ScheduledPlan) -> Iterable[str]:
@@ -79,7 +92,10 @@ class _Finder:
             return (target,)
         if target in self._rules:
             return self._rules[target]
-        return self._makers(relative_to(target, self._workdir)) or self._matching(target)
+        return self._makers(self._path(target)) or self._matching(target)
+
+    def _path(self, target: str) -> str:
+        return path_of(self._plan, target, self._workdir)
 
     def _makers(self, path: str) -> list[str]:
         """Who makes a path, the folder around it or what lies in it; else who would, but is skipped."""
@@ -98,8 +114,7 @@ class _Finder:
 
     def unknown(self, target: str) -> str:
         """What is wrong with a target that names nothing."""
-        path = relative_to(target, self._workdir)
-        if path in self._plan.sources:
+        if self._path(target) in self._plan.sources:
             return f"no task makes {target}: it is an input from outside"
         if any(sign in target for sign in "*?["):
             return f"no task id matches {target}"
@@ -115,6 +130,6 @@ class _Finder:
         yield from self._rules
         rule = target.partition("/")[0]
         yield from self._rules.get(rule, ())
-        folder = relative_to(target, self._workdir).rpartition("/")[0] or "."
+        folder = self._path(target).rpartition("/")[0] or "."
         yield from self._made.below(folder)
         yield from self._plan.order

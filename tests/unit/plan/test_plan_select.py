@@ -113,3 +113,17 @@ def test_all_wrong_targets_are_told_at_once(plan):
     with pytest.raises(OptionError) as caught:
         select(plan, ["algin", "report", "cal"])
     assert [one.hint for one in caught.value.diagnostics] == ["did you mean 'align'?", "did you mean 'call'?"]
+
+
+def test_a_path_is_found_through_a_link_to_the_work_folder_and_as_the_author_wrote_it(tmp_path):
+    (tmp_path / "real" / "out").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+    absolute = f"{tmp_path}/real/abs.txt"
+    made = build("flow", [draft("a", "", "out/x.txt"), draft("b", "", absolute)])
+    for workdir in ("real", "link"):
+        for named in ("real", "link"):
+            targets = [f"{tmp_path}/{named}/out/x.txt"]
+            assert select(made, targets, workdir=f"{tmp_path}/{workdir}") == {"a"}
+        assert select(made, [absolute], workdir=f"{tmp_path}/{workdir}") == {"b"}
+    with pytest.raises(OptionError):
+        select(made, [f"{tmp_path}/elsewhere/out/x.txt"], workdir=f"{tmp_path}/link")
