@@ -184,11 +184,20 @@ def test_a_word_that_looks_like_a_placeholder(folder):
 
 def test_config_values_of_the_command_line_count(folder):
     folder.flow(
-        GOOD + '\n[config]\ngate = true\n[[rules]]\nname = "g"\noutput = ["g"]\nwhen = "config.gate"\n'
+        GOOD + '\n[config]\nat = "b"\n[[rules]]\nname = "g"\ninput = ["{config.at}.txt"]\noutput = ["g"]\n'
+        'target = true\nshell = "touch g"\n'
+    )
+    folder.write("b.txt", "")
+    assert codes(checked(folder)) == []
+    assert codes(checked(folder, "at=nowhere")) == ["missing-input"]
+
+
+def test_a_rule_that_the_config_turns_off_does_not_smell(folder):
+    folder.flow(
+        GOOD + '\n[config]\ngate = false\n[[rules]]\nname = "g"\noutput = ["g"]\nwhen = "config.gate"\n'
         'target = true\nshell = "touch g"\n'
     )
     assert codes(checked(folder)) == []
-    assert codes(checked(folder, "gate=false")) == ["unreachable-rule"]
 
 
 ALIKE = """
