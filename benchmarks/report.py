@@ -1,0 +1,99 @@
+"""RESULTS.md: Treadle beside its peers, each pair measured in turns in this one run.
+
+A ratio is the median of the ratios of neighbours in time; the load of the machine goes into the report, for
+figures from a busy machine say little.
+"""
+
+import datetime
+import os
+import pathlib
+import platform
+import statistics
+
+import workloads
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# (what, peer, step, tasks, rounds, bar as text)
+COMPARISONS = [
+    ("fresh run", "make", "A", 1000, 9, "at most 1.5"),
+    ("fresh run", "make", "A", 10000, 3, "at most 1.5"),
+    ("fresh run", "ninja", "A", 10000, 3, ""),
+    ("fresh run", "doit", "A", 1000, 3, ""),
+    ("fresh run", "snakemake", "A", 1000, 2, "at most 0.067 (15 times faster)"),
+    ("nothing to do", "snakemake-premade", "B", 10000, 2, "at most 0.1 (10 times faster)"),
+    ("nothing to do", "make", "B", 10000, 3, ""),
+    ("preview", "snakemake", "C", 1000, 2, ""),
+    ("chain", "make", "D", 10000, 3, ""),
+    ("10 layers", "make", "E", 10000, 2, ""),
+    ("one input of many changed", "make", "G", 10000, 2, ""),
+]
+
+
+def machine():
+    """The machine in a few words."""
+    model = "unknown processor"
+    with open("/proc/cpuinfo") as info:
+        for line in info:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    with open("/proc/meminfo") as info:
+        memory = int(info.readline().split()[1]) / 2**20
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} cores of {model}, {memory:.0f} GiB, Linux {platform.release()}, Python {platform.python_version()}"
+
+
+def main(es, opt, res, compare):
+    load = os.getloadavg()[0]
+    lines = []
+    versions = {}
+    for what, peer, step, n, rounds, bar in COMPARISONS:
+        if not es[peer].available():
+            print(f"{peer} is not there: run.py setup {peer}")
+            continue
+        opt.reps = rounds
+        for found, ours, theirs, walls, cpus in compare(es, "treadle", peer, step, n, opt, res):
+            if found != step:
+                continue
+            versions["treadle"], versions[peer] = es["treadle"]._version, es[peer]._version
+            m = statistics.median
+            tasks = workloads.ntasks(workloads.STEPS[step][0], n)
+            lines.append(
+                f"| {what} | {tasks:,} | {m(r['wall'] for r in ours):.2f} s | {peer.split('-')[0]} "
+                f"{m(r['wall'] for r in theirs):.2f} s | {m(walls):.2f} ({min(walls):.2f} to {max(walls):.2f}) | "
+                f"{m(cpus):.2f} | {len(walls)} | {bar} |"
+            )
+            print(lines[-1], flush=True)
+    text = [
+        "# Results",
+        "",
+        f"Measured on {datetime.date.today()}: {machine()}; load when it began {load:.1f}.",
+        f"Scratch files on {'memory (tmpfs)' if on_memory() else 'disk'}. "
+        + ", ".join(
+            f"{name.split('-')[0]} {version}" for name, version in sorted(versions.items()) if version
+        )
+        + ".",
+        "",
+        "Whole processes, two jobs at a time, tiny commands under the same `sh`. Each row was measured in turns;",
+        "the ratio is Treadle's time over the peer's, the median over the rounds (and its range).",
+        "`benchmarks/run.py report` makes this page anew; `benchmarks/README.md` says what the rows are.",
+        "",
+        "| what | tasks | Treadle | peer | ratio of wall times | ratio of CPU times | rounds | bar |",
+        "|---|---|---|---|---|---|---|---|",
+        *lines,
+        "",
+    ]
+    (HERE / "RESULTS.md").write_text("\n".join(text))
+
+
+def on_memory():
+    """Whether the scratch folder lies on a tmpfs."""
+    from engine import ROOT
+
+    where = str(ROOT.resolve())
+    with open("/proc/mounts") as mounts:
+        kinds = {parts[1]: parts[2] for parts in map(str.split, mounts)}
+    while where not in kinds:
+        where = os.path.dirname(where)
+    return kinds[where] == "tmpfs"
