@@ -51,6 +51,7 @@ class LocalBackend:
         self._timers = Timers()
         self._memory = MemorySampler()
         self._oom = OomWatch()
+        self._abilities = Abilities(notifies=self._exits.fileno() is not None, gpus=bool(self._gpus))
 
     @property
     def name(self) -> str:
@@ -58,7 +59,7 @@ class LocalBackend:
 
     @property
     def abilities(self) -> Abilities:
-        return Abilities(notifies=self._exits.fileno() is not None, gpus=bool(self._gpus))
+        return self._abilities
 
     def render_script(self, submission: Submission) -> str:
         """A script for sh that runs the attempt by hand; which GPUs it would get is not in it."""
@@ -245,11 +246,13 @@ class LocalBackend:
     def next_timeout(self) -> float | None:
         if self._news:
             return 0.0
+        soonest = self._timers.next()
         looking = self._memory.next_at if self._running else None
-        times = [when for when in (self._timers.next(), looking) if when is not None]
-        waits = [max(0.0, min(times) - time.monotonic())] if times else []
+        if looking is not None and (soonest is None or looking < soonest):
+            soonest = looking
+        wait = None if soonest is None else max(0.0, soonest - time.monotonic())
         interval = self._exits.interval()
-        return min(waits + ([interval] if interval is not None else []), default=None)
+        return wait if interval is None or (wait is not None and wait < interval) else interval
 
     def close(self) -> None:
         self._exits.close()

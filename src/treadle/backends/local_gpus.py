@@ -24,6 +24,8 @@ class GpuPool:
 
     def take(self, count: int) -> tuple[str, ...]:
         """The first `count` free ones, which must be there."""
+        if not count:
+            return ()
         taken = tuple(self._free[:count])
         del self._free[:count]
         return taken

@@ -17,6 +17,7 @@ __all__ = [
     "digest_folder",
     "disk_error",
     "free_bytes",
+    "is_there",
     "look",
     "make_parents",
     "read_regular",
@@ -30,6 +31,7 @@ __all__ = [
 _FORMAT = 0o170000
 _FOLDER = 0o040000
 _REGULAR = 0o100000
+_ACCESS_OF_LINKS = os.access in os.supports_follow_symlinks
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
@@ -56,6 +58,19 @@ def look(path: str) -> Stat | None:
     except ValueError as error:
         raise disk_error("look at", path, error) from error
     return Stat(found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode & _FORMAT == _FOLDER)
+
+
+def is_there(path: str) -> bool:
+    """Whether anything stands at `path`, links not followed; what cannot be looked at counts as not there.
+
+    As `os.path.lexists`, which takes four times as long where nothing does: an exception is made for it.
+    """
+    if not _ACCESS_OF_LINKS:
+        return os.path.lexists(path)
+    try:
+        return os.access(path, os.F_OK, follow_symlinks=False)
+    except ValueError:  # NUL
+        return False
 
 
 def read_regular(path: str) -> bytes:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from functools import cache
 
 _UNLIMITED = 1 << 60  # cgroup v1 says "no limit" with a number near 2^63
 
 
+@cache
 def host() -> str:
     """The name of this machine."""
     return os.uname().nodename

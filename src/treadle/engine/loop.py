@@ -62,6 +62,7 @@ from treadle.records.past import Past
 __all__ = ["DriveOptions", "DriveResult", "Failure", "drive"]
 
 BEAT_AFTER = 15.0
+_GARBAGE = 10_000  # new objects from one collection to the next
 _WAKE, _BACKEND = "wake", "backend"
 
 
@@ -190,6 +191,8 @@ class _Driver:
         if backend_fd is not None:
             selector.register(backend_fd, selectors.EVENT_READ, _BACKEND)
         gc.freeze()  # the plan stays: the collector need not walk over it again and again
+        often = gc.get_threshold()
+        gc.set_threshold(_GARBAGE, *often[1:])  # events stay, too, and what passes makes no rings
         try:
             with self._signals:
                 self._jobs.adopt(opened.adopted, opened.plan, self._eyes)
@@ -205,6 +208,7 @@ class _Driver:
             self._jobs.abandon()
             raise
         finally:
+            gc.set_threshold(*often)
             gc.unfreeze()
             selector.close()
             self._aside.close()

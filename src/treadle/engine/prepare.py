@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from treadle.base.digest import blake2b
-from treadle.base.files import make_parents, remove, write_whole
+from treadle.base.files import is_there, make_parents, remove, write_whole
 from treadle.base.layout import RunFolder
 from treadle.engine.attempt import Attempt
 from treadle.engine.backend import Submission
@@ -57,7 +57,7 @@ class Preparer:
         """
         task = launch.task
         slate = EMPTY
-        if task.outputs and any(os.path.lexists(self._eyes.place(path)) for path in task.outputs):
+        if task.outputs and any(is_there(self._eyes.place(path)) for path in task.outputs):
             slate = look_over(task, self._recorded(task), self._eyes)
         attempt = Attempt(task, launch.attempt, launch.n, launch.resources, slate)
         return attempt, self.submitted(launch, now, tuple(slate.standing.values()))

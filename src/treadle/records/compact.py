@@ -17,6 +17,7 @@ from treadle.records.line import HEAD, Line, encode_checkpoint, line_of, lines_o
 from treadle.records.past import Past, journaled_runs
 
 SMALL = 1 << 20  # bytes up to which nobody minds lines that are superseded
+_MANY = 256
 _CHUNK = 4 << 20  # bytes that wait in memory at most, unless the disk refuses
 
 
@@ -27,12 +28,13 @@ class Checkpoint:
     the journal says that its run ended. Until then the journal is read in its stead.
     """
 
-    __slots__ = ("_buffer", "_file", "_mask", "_run", "_size")
+    __slots__ = ("_buffer", "_file", "_mask", "_noted", "_run", "_size")
 
     def __init__(self, file: Appender, run: str, mask: Mask | None) -> None:
         self._file = file
         self._run = run
         self._mask = mask
+        self._noted: list[Event] = []  # many at once are encoded in half the time
         self._buffer: list[bytes] = []
         self._size = 0
 
@@ -50,14 +52,26 @@ class Checkpoint:
 
     def note(self, events: Iterable[Event]) -> None:
         """Take down what the events leave behind. Never fails: what cannot be written yet is kept."""
-        self.append(line for event in events if (line := line_of(event, self._run, self._mask)) is not None)
+        self._noted += events
+        if len(self._noted) >= _MANY:
+            self._encode()
+            self._relieve()
 
     def append(self, lines: Iterable[Line]) -> None:
         """As `note`, for lines."""
-        data = encode_checkpoint(lines)
+        self._encode(lines)
+        self._relieve()
+
+    def _encode(self, lines: Iterable[Line] = ()) -> None:
+        """Into the buffer: what was noted, and then these lines."""
+        noted, self._noted = self._noted, []
+        left = [line for event in noted if (line := line_of(event, self._run, self._mask)) is not None]
+        data = encode_checkpoint([*left, *lines])
         if data:
             self._buffer.append(data)
             self._size += len(data)
+
+    def _relieve(self) -> None:
         if self._size > _CHUNK:
             try:
                 self.flush()
@@ -66,6 +80,7 @@ class Checkpoint:
 
     def flush(self) -> None:
         """See all that was noted onto the disk. Raises `DiskError`: call it again then."""
+        self._encode()
         if self._buffer:
             self._file.write(b"".join(self._buffer))
             self._buffer.clear()
