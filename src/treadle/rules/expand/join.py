@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
@@ -38,7 +39,8 @@ class Dropped(Struct, frozen=True):
 class Table(Struct, frozen=True):
     """Rows under column names (wildcards), and how many were dropped on the way.
 
-    `valueless` counts rows that have no value for a wildcard that is named.
+    `valueless` counts rows that have no value for a wildcard that is named; `lacking` tells of the first
+    few, each as `pair_id=P2 has no control`.
     """
 
     columns: tuple[str, ...]
@@ -46,6 +48,7 @@ class Table(Struct, frozen=True):
     label: str = ""
     dropped: tuple[Dropped, ...] = ()
     valueless: int = 0
+    lacking: tuple[str, ...] = ()
 
 
 NO_TABLE = Table((), [()])
@@ -61,9 +64,10 @@ def join_sources(sources: Sequence[Source], names: Sequence[str]) -> Table:
     shared = {name for at, names in enumerate(held) for name in names if any(name in x for x in held[:at])}
     tables = [_table(source, wanted, shared) for source in sources]
     valueless = sum(table.valueless for table in tables)
+    lacking = tuple(one for table in tables for one in table.lacking)
     joined = _fold(tables)
     columns = tuple(name for name in names if name in joined.columns)
-    return Table(columns, distinct(joined, columns), joined.label, joined.dropped, valueless)
+    return Table(columns, distinct(joined, columns), joined.label, joined.dropped, valueless, lacking)
 
 
 def distinct(table: Table, columns: Sequence[str]) -> list[Row]:
@@ -140,7 +144,17 @@ def _table(source: Source, wanted: set[str], shared: set[str]) -> Table:
     rows: list[Any] = list(dict.fromkeys(map(pick, source.rows)))
     named = [at for at, name in enumerate(columns) if name in wanted]
     whole = [row for row in rows if None not in row or all(row[at] is not None for at in named)]
-    return Table(columns, whole, source.label, valueless=len(rows) - len(whole))
+    if len(whole) == len(rows):
+        return Table(columns, whole, source.label)
+    kept = set(whole)
+    lost = [_lack(columns, row, named) for row in islice((r for r in rows if r not in kept), _SHOWN)]
+    return Table(columns, whole, source.label, valueless=len(rows) - len(whole), lacking=tuple(lost))
+
+
+def _lack(columns: Sequence[str], row: Sequence[str | None], named: Sequence[int]) -> str:
+    """What a row lacks, and by which of its values one finds it."""
+    known = next((f"{name}={value}" for name, value in zip(columns, row) if value is not None), "a row")
+    return f"{known} has no {' and no '.join(columns[at] for at in named if row[at] is None)}"
 
 
 def _fold(tables: Sequence[Table]) -> Table:

@@ -28,7 +28,7 @@ class Rows(Struct, frozen=True):
 
     `found` holds the paths of discovered entries, by the entry's number. `origins` says where the values
     came from. `thinned`: a selection took rows away; `fewer` are the keys (cut to `fewer_names`) of which
-    it took some.
+    it took some. `lacking` tells of the first of the `valueless` rows what they lack.
     """
 
     rows: list[Row]
@@ -39,6 +39,7 @@ class Rows(Struct, frozen=True):
     thinned: bool = False
     fewer_names: tuple[str, ...] = ()
     fewer: frozenset[Row] = frozenset()
+    lacking: tuple[str, ...] = ()
 
 
 class Values(Struct, frozen=True):
@@ -98,6 +99,7 @@ class _Reader:
             self.thinned,
             fewer_names,
             fewer,
+            given[0].lacking,
         )
 
     def _given(self) -> tuple[Table, tuple[str, ...], frozenset[Row]] | None:

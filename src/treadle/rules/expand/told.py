@@ -50,8 +50,9 @@ def _tell_dropped(rules: Iterable[Expanded], findings: Findings) -> None:
 def _tell_valueless(one: Expanded, findings: Findings) -> None:
     if one.rows.valueless:
         count, rule = one.rows.valueless, one.blueprint.rule
+        shown = "; ".join(one.rows.lacking) + (" ..." if count > len(one.rows.lacking) else "")
         rows = "1 row has" if count == 1 else f"{count:,} rows have"
-        message = f"{rows} no value for a wildcard that rule {rule.name} names: no task of it"
+        message = f"{rows} no value for a wildcard that rule {rule.name} names: no task of it ({shown})"
         findings.warn("rows-without-value", message, rule.place)
 
 
