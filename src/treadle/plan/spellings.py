@@ -8,7 +8,8 @@ its reader, or two makers that nobody sees; so that is refused. Commands get eac
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from posixpath import join
+from functools import lru_cache
+from posixpath import join, realpath, split
 
 from treadle.plan.edges import Made
 from treadle.plan.findings import Findings
@@ -21,15 +22,22 @@ _ELSEWHERE = ("/", "..")
 
 def place_in(path: str, roots: Sequence[str]) -> str:
     """Where a path leads: relative if that is in the work folder, whose absolute spellings are `roots` (of
-    which there may be two: as it was named, and without symbolic links); else absolute. Without roots as it
-    is."""
-    if not path.startswith(_ELSEWHERE):
+    which there may be two: as it was named, then without symbolic links); else absolute. Without roots as it
+    is. (Only what leads elsewhere by its text is looked at on the disk: it may come back by a link.)
+    """
+    if not (roots and path.startswith(_ELSEWHERE)):
         return path
-    for root in roots:
-        inside = relative_to(join(root, path), root)
-        if not inside.startswith("/"):
-            return inside
-    return normal(join(roots[0], path)) if roots else path
+    whole = [path if path.startswith("/") else normal(join(root, path)) for root in roots]
+    for root, one in zip(roots, whole):
+        if one.startswith(root) and one[len(root) : len(root) + 1] in ("", "/"):
+            return one[len(root) + 1 :] or "."
+    folder, name = split(whole[0])
+    return relative_to(join(_real(folder), name), roots[-1])
+
+
+@lru_cache(maxsize=1024)
+def _real(folder: str) -> str:
+    return realpath(folder)
 
 
 def check_spellings(
