@@ -38,12 +38,15 @@ class SubcommandParser(argparse.ArgumentParser):
     def parse(self, args: Sequence[str]) -> argparse.Namespace:
         """Parse; unknown options become `declared` pairs, where the command takes a workflow."""
         known = self.known_options()
-        ours, theirs = split_declared(list(args), known)
+        words, literal = _at_dashes(list(args))
+        ours, theirs = split_declared(words, known)
         for name in (f"--{key.replace('_', '-')}" for key, _ in theirs):
             if name in _LATER:
                 hint = f"{self.prog} --help lists the options that there are"
                 raise OptionError(f"this version of Treadle does not have {name} yet", hint=hint)
         found = self.parse_intermixed_args(ours)
+        if literal:
+            self._add_words(found, literal)
         if theirs and not hasattr(found, "words"):
             name = f"--{theirs[0][0].replace('_', '-')}"
             raise OptionError(f"unknown option {name}", hint=nearest_option(name, known))
@@ -51,9 +54,22 @@ class SubcommandParser(argparse.ArgumentParser):
         found.known = known
         return found
 
+    def _add_words(self, found: argparse.Namespace, literal: list[str]) -> None:
+        """Words after `--` are no options (argparse forgets that when it parses intermixed)."""
+        many = [action.dest for action in self._actions if not action.option_strings and action.nargs == "*"]
+        if not many:
+            self.error(f"unrecognized arguments: {' '.join(literal)}")
+        setattr(found, many[0], [*getattr(found, many[0]), *literal])
+
     def known_options(self) -> list[str]:
         """All long options of this command."""
         return [text for action in self._actions for text in action.option_strings if text.startswith("--")]
+
+
+def _at_dashes(args: list[str]) -> tuple[list[str], list[str]]:
+    """The words before `--` and those after it."""
+    at = args.index("--") if "--" in args else len(args)
+    return args[:at], args[at + 1 :]
 
 
 def subcommand_parser(name: str, what: str) -> SubcommandParser:
@@ -166,8 +182,6 @@ def split_declared(words: list[str], known: Sequence[str]) -> tuple[list[str], l
     while words:
         word = words.pop(0)
         name, equals, value = word.partition("=")
-        if word == "--":
-            return [*ours, word, *words], theirs
         if name in known or not _DECLARED.fullmatch(name):
             ours.append(word)
             continue
