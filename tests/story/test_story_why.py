@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 
 import pytest
 
@@ -59,6 +61,67 @@ def test_a_changed_command_is_shown_line_by_line_with_old_and_new(done):
     assert "    -echo hello >> first.txt" in lines
     assert "    +echo moin >> first.txt" in lines
     assert not any("--- " in line or "@@" in line for line in lines)
+
+
+def test_a_changed_input_and_an_edited_output_are_shown_with_old_and_new(done):
+    done.write("in.txt", "another\n")
+    done.write("first.txt", "x\n")
+    lines = done.treadle("why", "first").stdout.splitlines()
+    assert [line for line in lines if not line.startswith("    ")] == [
+        "first: will run",
+        "  input in.txt changed",
+        "  output first.txt was changed by someone else",
+    ]
+    shown = [re.sub(r"of [-0-9: .]{23}", "of ...", line) for line in lines if line.startswith("    ")]
+    digests = [hashlib.blake2b(text, digest_size=32).hexdigest()[:12] for text in (b"in\n", b"in\nhello\n")]
+    assert shown == [
+        f"    -3 bytes, of ..., BLAKE2b {digests[0]}",
+        "    +8 bytes, of ...",
+        f"    -9 bytes, of ..., BLAKE2b {digests[1]}",
+        "    +2 bytes, of ...",
+    ]
+
+
+def test_changed_hooks_shell_and_variables_are_shown_with_old_and_new(folder):
+    rule = """
+    [defaults]
+    shell_prelude = "umask {mask}"
+    [[rules]]
+    name = "first"
+    output = ["first.txt"]
+    shell = "echo > {output}"
+    pre_exec = "echo {mask}"
+    envvars = { MASK = "{mask}" }
+    """
+    folder.flow(rule.replace("{mask}", "22"))
+    folder.treadle("run")
+    folder.flow(rule.replace("{mask}", "27"))
+    assert folder.treadle("why", "first").stdout.splitlines() == [
+        "first: will run",
+        "  its exported variables changed",
+        "    -MASK=22",
+        "    +MASK=27",
+        "  a hook changed",
+        "    -pre_exec=echo 22",
+        "    +pre_exec=echo 27",
+        "  its shell or prelude changed",
+        "     strict_shell=true",
+        "    -shell_prelude=umask 22",
+        "    +shell_prelude=umask 27",
+    ]
+
+
+def test_a_changed_script_is_shown_by_its_digests(folder):
+    folder.flow('[[rules]]\nname = "first"\noutput = ["first.txt"]\nscript = "make.sh {output}"\n')
+    folder.write("make.sh", "echo > $1\n")
+    folder.treadle("run")
+    folder.write("make.sh", "echo another > $1\n")
+    lines = folder.treadle("why", "first").stdout.splitlines()
+    assert lines[1] == "  its script changed"
+    assert [re.sub("[0-9a-f]{12}$", "...", line) for line in lines[2:]] == [
+        "    -BLAKE2b ...",
+        "    +BLAKE2b ...",
+    ]
 
 
 def test_a_cascade_is_told_at_its_root(done):

@@ -10,9 +10,17 @@ from treadle.api.pipe import View, look
 from treadle.base.errors import OptionError
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.printer import Printer
-from treadle.cli.words import UP_TO_DATE, VERDICTS, reason
-from treadle.decide.reason import Answer, CommandChanged, Upstream, Verdict
-from treadle.plan.tokens import shown
+from treadle.cli.words import UP_TO_DATE, VERDICTS, content, digest, reason
+from treadle.decide.reason import (
+    Answer,
+    AnyReason,
+    CommandChanged,
+    Content,
+    InputChanged,
+    OutputChanged,
+    Upstream,
+    Verdict,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +58,7 @@ def _object(view: View, task: str) -> dict[str, object]:
         "task": task,
         "verdict": answer.verdict,
         "may_cut_off": answer.may_cut_off,
+        "note": answer.note,
         "reasons": list(answer.reasons),
     }
 
@@ -62,19 +71,26 @@ def _lines(view: View, task: str, printer: Printer) -> Iterator[str]:
         yield f"  {UP_TO_DATE[answer.note]}"
     for one in answer.reasons:
         yield f"  {reason(one)}"
-        if isinstance(one, CommandChanged):
-            yield from _difference(one, printer)
+        for line in _difference(one):
+            colour = "red" if line.startswith("-") else "green" if line.startswith("+") else "dim"
+            yield "    " + printer.style(line, colour)
     yield from _root(view, answer)
 
 
-def _difference(change: CommandChanged, printer: Printer) -> Iterator[str]:
+def _difference(one: AnyReason) -> Iterator[str]:
     """Old and new value, line by line."""
-    old, new = shown(change.old).splitlines(), shown(change.new).splitlines()
-    for line in difflib.unified_diff(old, new, lineterm="", n=1):
-        if line.startswith(("---", "+++", "@@")):
-            continue
-        colour = "red" if line.startswith("-") else "green" if line.startswith("+") else "dim"
-        yield "    " + printer.style(line, colour)
+    match one:
+        case CommandChanged(part="script", old=old, new=new):
+            yield from (f"{sign}{digest(text)}" for sign, text in (("-", old), ("+", new)) if text)
+        case CommandChanged(old=old, new=new):
+            for line in difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=1):
+                if not line.startswith(("---", "+++", "@@")):
+                    yield line
+        case (
+            InputChanged(old=Content() as was, new=Content() as now)
+            | OutputChanged(old=Content() as was, new=Content() as now)
+        ):
+            yield from (f"-{content(was)}", f"+{content(now)}")
 
 
 def _root(view: View, answer: Answer) -> Iterator[str]:

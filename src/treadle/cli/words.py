@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -159,6 +160,20 @@ def reason_kind(one: r.AnyReason) -> str:
             return "optional input missing"
         case r.CohortKept():
             return "cohort output kept"
+
+
+def content(one: r.Content) -> str:
+    """What stood at a path: `1,204 bytes, of 2026-11-29 14:37:53.104, BLAKE2b 3f9a5c17d0e2`."""
+    day = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one.mtime // 10**9))
+    read = f", {digest(one.digest)}" if one.digest else ""
+    return (
+        f"{one.size:,} {'byte' if one.size == 1 else 'bytes'}, of {day}.{one.mtime // 10**6 % 1000:03}{read}"
+    )
+
+
+def digest(figure: str) -> str:
+    """A digest as far as a person compares it."""
+    return f"BLAKE2b {figure[:12]}"
 
 
 def outcome(one: Outcome | None) -> str:
