@@ -121,6 +121,8 @@ def test_large_files_that_were_not_read_are_told(folder):
     folder.treadle("run")
     assert "up to date by size and time alone: too large to be read" in folder.treadle("plan").stderr
     assert "large files by size and time" in folder.treadle("why", "also").stdout
+    (task,) = (one for one in folder.plan()["tasks"] if one["id"] == "also")
+    assert task["note"] == "unread"
 
 
 def test_a_quiet_plan_says_only_what_was_asked_for(done):

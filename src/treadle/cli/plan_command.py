@@ -59,4 +59,6 @@ def _task_objects(view: View) -> Iterator[dict[str, Any]]:
         task["verdict"] = answer.verdict if answer else "not_selected"
         task["reasons"] = answer.reasons if answer else ()
         task["may_cut_off"] = answer is not None and answer.may_cut_off
+        if answer is not None and answer.note:
+            task["note"] = answer.note
         yield task
