@@ -296,3 +296,10 @@ def test_merging_again_changes_nothing_and_a_comma_makes_an_array() -> None:
     assert engine_keys(once, (source,)) == once
     odd = Source(kind="samples", label="s", columns=("sample",), rows=(("a,b",), ("c",)))
     assert engine_keys({}, (odd,)) == {"samples_list": ("a,b", "c")}
+
+
+@pytest.mark.parametrize("late", ["3", "1.50", "true", '["a", 2]'])
+def test_a_value_of_any_type_may_be_referred_to_before_its_line(late: str) -> None:
+    read = values(f'early = "is {{config.late}}."\nalone = "{{config.late}}"\nlate = {late}')
+    assert read["alone"] == read["late"]
+    assert read["early"] == {"3": "is 3.", "1.50": "is 1.50.", "true": "is true."}.get(late, "is a 2.")

@@ -92,8 +92,8 @@ class _Resolver:
             self.done[key] = filled
 
     def _filled(self, value: Value) -> Value | None:
-        if isinstance(value, str):
-            return self._text(value)
+        if not isinstance(value, tuple | list):
+            return self._text(value) if isinstance(value, str) else value
         spread: list[Value] = []
         for item in value:
             one = self._text(item) if isinstance(item, str) else item
