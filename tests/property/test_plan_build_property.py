@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import msgspec
 from hypothesis import assume, given, settings
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from treadle.base.errors import CycleError, PlanError
 from treadle.plan.build import build
-from treadle.plan.graph import critical_path, dependents, downstream, upstream
+from treadle.plan.graph import critical_path, downstream, upstream
 from treadle.plan.show import digest, plan_object
 from treadle.plan.task import Draft, Policy, ScheduledPlan, Skip
 from treadle.testing.drafts import draft
@@ -171,19 +171,22 @@ def test_closures_and_dependents_turn_each_other_round(drafts):
     above = {task: upstream(plan, [task]) for task in plan.order}
     below = {task: downstream(plan, [task]) for task in plan.order}
     assert all((one in above[other]) == (other in below[one]) for one in above for other in below)
-    follow = dependents(plan)
-    assert all(set(follow[task]) <= below[task] for task in plan.order)
-    assert sum(map(len, follow.values())) == sum(len(task.needs) for task in plan.tasks.values())
+    assert all(task in below[need] for task in plan.order for need in plan.tasks[task].needs)
 
 
 @SETTINGS
 @given(acyclic(), st.data())
-def test_the_critical_path_is_ones_own_time_and_the_longest_behind_it(drafts, data):
+def test_the_critical_path_is_a_chain_of_needs_and_none_is_longer(drafts, data):
     plan = built(drafts)
     seconds = {task: float(data.draw(st.integers(0, 9))) for task in plan.order}
-    lengths = critical_path(plan, seconds)
-    for task, follow in dependents(plan).items():
-        assert lengths[task] == seconds[task] + max((lengths[one] for one in follow), default=0.0)
+    path, total = critical_path(plan, plan.order, seconds)
+    assert all(one in plan.tasks[other].needs for one, other in pairwise(path))
+    assert total == sum(map(seconds.__getitem__, path))
+    longest: dict[str, float] = {}
+    for task in plan.order:
+        before = (longest[need] for need in plan.tasks[task].needs)
+        longest[task] = seconds[task] + max(before, default=0.0)
+    assert total == max(longest.values())
 
 
 @st.composite

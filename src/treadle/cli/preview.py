@@ -12,6 +12,7 @@ from treadle.base.units import format_duration, format_size
 from treadle.cli.printer import Printer
 from treadle.cli.words import VERDICTS, count, listed, main_reason, reason, reason_kind
 from treadle.decide.reason import Answer, CohortKept, OutputMissing, Verdict
+from treadle.plan.graph import critical_path
 from treadle.records.event import evidence_key
 from treadle.rules.expand.expansion import RuleInfo
 
@@ -146,7 +147,7 @@ def _stakes(view: View, to_run: list[str]) -> Iterator[str]:
     total = sum(known.values())
     if total >= _WORTH_TELLING:
         some = "they" if len(known) == len(to_run) > 1 else f"{len(known)} of them"
-        chain, seconds = _chain(view, to_run, known)
+        chain, seconds = critical_path(view.plan, to_run, known)
         yield f"last time {'it' if len(to_run) == 1 else some} took {format_duration(round(total))} of work"
         if len(chain) > 1:
             yield (
@@ -159,23 +160,6 @@ def _stakes(view: View, to_run: list[str]) -> Iterator[str]:
     if threads > 1 or memory:
         most = f"{count(threads, 'thread')}" + (f", {format_size(memory)} of memory" if memory else "")
         yield f"the largest asks for {most}"
-
-
-def _chain(view: View, to_run: list[str], known: dict[str, float]) -> tuple[list[str], float]:
-    """The critical path: the tasks that must wait for each other and together take longest; its seconds."""
-    longest: dict[str, float] = {}
-    after: dict[str, str] = {}
-    for task in to_run:
-        needs = [need for need in view.plan.tasks[task].needs if need in longest]
-        last = max(needs, key=longest.__getitem__, default="")
-        longest[task] = known.get(task, 0.0) + longest.get(last, 0.0)
-        after[task] = last
-    task = max(longest, key=longest.__getitem__)
-    seconds, chain = longest[task], []
-    while task:
-        chain.append(task)
-        task = after[task]
-    return chain[::-1], seconds
 
 
 def _kept(view: View) -> Iterator[str]:

@@ -128,15 +128,6 @@ def _shortest(feeds: Needs, tangle: set[int]) -> list[int]:
     return way[::-1]
 
 
-def dependents(plan: ScheduledPlan) -> dict[str, list[str]]:
-    """For every task those that need it, in plan order."""
-    found: dict[str, list[str]] = {task: [] for task in plan.order}
-    for task in plan.order:
-        for need in plan.tasks[task].needs:
-            found[need].append(task)
-    return found
-
-
 def upstream(plan: ScheduledPlan, tasks: Iterable[str]) -> frozenset[str]:
     """The tasks and everything that they need, over any number of steps."""
     found = set(tasks)
@@ -155,17 +146,23 @@ def downstream(plan: ScheduledPlan, tasks: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def critical_path(plan: ScheduledPlan, seconds: Mapping[str, float]) -> dict[str, float]:
-    """For each task the seconds of the longest path from its start to the end of the plan.
+def critical_path(
+    plan: ScheduledPlan, tasks: Iterable[str], seconds: Mapping[str, float]
+) -> tuple[list[str], float]:
+    """Of these tasks, in plan order, those that must wait for each other and together take longest; how long
+    they take. However many may run at a time, the rest ends no sooner.
 
-    `seconds` tells how long tasks take; 1 where it is silent. The largest value is the least time in
-    which the plan can end, however many tasks may run at a time.
+    `seconds` tells how long tasks take; nothing where it is silent.
     """
-    longest = dict.fromkeys(plan.order, 0.0)
-    for task in reversed(plan.order):
-        own = longest[task] + seconds.get(task, 1.0)
-        longest[task] = own
-        for need in plan.tasks[task].needs:
-            if longest[need] < own:
-                longest[need] = own
-    return longest
+    longest: dict[str, float] = {}
+    after: dict[str, str] = {}
+    for task in tasks:
+        needs = [need for need in plan.tasks[task].needs if need in longest]
+        after[task] = last = max(needs, key=longest.__getitem__, default="")
+        longest[task] = seconds.get(task, 0.0) + longest.get(last, 0.0)
+    task = max(longest, key=longest.__getitem__, default="")
+    total, path = longest.get(task, 0.0), []
+    while task:
+        path.append(task)
+        task = after[task]
+    return path[::-1], total

@@ -1,11 +1,11 @@
-"""The graph: closures, dependents, critical path; order, levels and cycles of numbered nodes."""
+"""The graph: closures, critical path; order, levels and cycles of numbered nodes."""
 
 from __future__ import annotations
 
 import pytest
 
 from treadle.plan.build import build
-from treadle.plan.graph import critical_path, cycles, dependents, downstream, levels, topological, upstream
+from treadle.plan.graph import critical_path, cycles, downstream, levels, topological, upstream
 from treadle.plan.task import ScheduledPlan
 from treadle.testing.drafts import draft
 
@@ -34,17 +34,15 @@ def test_downstream_is_all_that_needs_a_task_and_itself(diamond):
     assert downstream(diamond, ["a", "e"]) == {"a", "b", "c", "d", "e"}
 
 
-def test_dependents_are_needs_turned_round(diamond):
-    assert dependents(diamond) == {"a": ["b", "c"], "b": ["d"], "c": ["d"], "d": [], "e": []}
-
-
-def test_the_critical_path_counts_one_for_tasks_of_unknown_length(diamond):
-    assert critical_path(diamond, {}) == {"a": 3.0, "b": 2.0, "c": 2.0, "d": 1.0, "e": 1.0}
-
-
 def test_the_critical_path_follows_the_longest_branch(diamond):
-    lengths = critical_path(diamond, {"a": 10.0, "b": 5.0, "c": 60.0, "d": 0.5, "e": 70.0})
-    assert lengths == {"a": 70.5, "b": 5.5, "c": 60.5, "d": 0.5, "e": 70.0}
+    seconds = {"a": 10.0, "b": 5.0, "c": 60.0, "d": 0.5, "e": 70.0}
+    assert critical_path(diamond, diamond.order, seconds) == (["a", "c", "d"], 70.5)
+    assert critical_path(diamond, diamond.order, {**seconds, "e": 71.0}) == (["e"], 71.0)
+
+
+def test_the_critical_path_of_some_tasks_leaves_out_the_others(diamond):
+    assert critical_path(diamond, ["b", "d"], {"a": 10.0, "b": 5.0, "c": 60.0}) == (["b", "d"], 5.0)
+    assert critical_path(diamond, [], {}) == ([], 0.0)
 
 
 def test_among_ready_nodes_the_lowest_rank_comes_first():
