@@ -160,7 +160,7 @@ def critical_path(
         needs = [need for need in plan.tasks[task].needs if need in longest]
         after[task] = last = max(needs, key=longest.__getitem__, default="")
         longest[task] = seconds.get(task, 0.0) + longest.get(last, 0.0)
-    task = max(longest, key=longest.__getitem__, default="")
+    task = max(reversed(longest), key=longest.__getitem__, default="")
     total, path = longest.get(task, 0.0), []
     while task:
         path.append(task)
