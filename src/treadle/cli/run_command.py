@@ -147,6 +147,7 @@ class Front:
 
         Being there also makes tasks start at less cost (`base.proc.spawn`).
         """
+        gc.freeze()  # else the first thing it did were to walk over the plan and all modules
         gc.enable()  # a run may last for days
         os.chdir(os.path.dirname(os.path.dirname(os.path.dirname(folder.root))))
         self.watcher = watcher(self.printer, self.mask)
