@@ -89,3 +89,10 @@ def test_a_run_imports_nothing_heavy(tmp_path: pathlib.Path) -> None:
         "_hashlib",
     }
     assert not heavy & set(said.split())
+
+
+def test_the_collector_is_left_as_it_was(tmp_path: pathlib.Path) -> None:
+    code = (
+        f"import gc; before = gc.get_threshold(); {MAIN}; print(gc.get_threshold() == before, gc.isenabled())"
+    )
+    assert _said(code, _workflow(tmp_path / "few", FEW)) == "True True"

@@ -34,6 +34,16 @@ def test_what_is_missing_looks_like_nothing(tmp_path):
         assert files.look(str(tmp_path / name)) is None
 
 
+def test_what_stands_somewhere_is_there_even_when_it_leads_nowhere(tmp_path):
+    (tmp_path / "nowhere").symlink_to("gone")
+    (tmp_path / "file").touch()
+    assert files.is_there(f"{tmp_path}")
+    assert files.is_there(f"{tmp_path}/file")
+    assert files.is_there(f"{tmp_path}/nowhere")
+    for name in ("gone", "gone/under", "file/under", "nul\0", "long" * 100):
+        assert not files.is_there(f"{tmp_path}/{name}")
+
+
 def test_a_name_that_cannot_be_is_refused_by_name(tmp_path):
     for name in ("a\0b", "\ud800"):
         with pytest.raises(DiskError, match="UTF-8") as caught:

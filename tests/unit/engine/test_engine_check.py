@@ -48,6 +48,13 @@ def test_evidence_has_inputs_and_outputs_with_their_digests(tmp_path: Path, eyes
     assert (after.size, after.recent) == (6, False)
 
 
+def test_an_empty_output_has_the_digest_of_nothing_as_an_empty_input_has(tmp_path: Path, eyes: Eyes) -> None:
+    (tmp_path / "mark").touch()
+    (made,) = finish(eyes, outputs="mark").outputs
+    (read,) = finish(Eyes(str(tmp_path), ""), inputs="mark").inputs
+    assert made.digest == read.digest == b2sum(tmp_path / "mark")
+
+
 def test_a_file_that_is_younger_than_two_seconds_is_marked(tmp_path: Path, eyes: Eyes) -> None:
     (tmp_path / "out").write_text("x")
     assert finish(eyes, outputs="out").outputs[0].recent
