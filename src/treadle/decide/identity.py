@@ -22,7 +22,7 @@ PARTS = ("text", "script", "env", "hooks", "shell")
 SHOWN = 4096  # characters of a command that are kept for showing what changed
 
 _PLAIN_SHELL = Shell()
-_PLAIN = "...."  # four empty parts
+_BARE = "...."  # between command and shell: no script, no variables, no hooks
 
 
 def identity(task: ScheduledTask, script: FileRecord | None) -> str:
@@ -30,8 +30,8 @@ def identity(task: ScheduledTask, script: FileRecord | None) -> str:
     command = task.command
     argv, outputs = command.script, task.outputs
     main = _digest((command.text, str(len(argv)), *argv, *outputs))
-    if _is_plain(task):
-        return main + _PLAIN
+    if _is_bare(command):
+        return f"{main}{_BARE}{_shell_part(task.policy.shell)}"
     return ".".join(
         (
             main,
@@ -47,16 +47,16 @@ def surely_same(task: ScheduledTask, evidence: Evidence) -> bool:
     """The identity is that of `evidence`, as can be seen without computing it (False: perhaps). Only for
     evidence with the same output paths.
 
-    A plain command is its text, and the text of the evidence is whole when it is short.
+    A bare command is its text and its shell, and the text of the evidence is whole when it is short.
     """
     text = task.command.text
     return (
         evidence.text == text
         and len(text) < SHOWN
         and evidence.identity_format == FORMAT
-        and evidence.identity.endswith(_PLAIN)
         and not task.command.script
-        and _is_plain(task)
+        and _is_bare(task.command)
+        and evidence.identity.endswith(_BARE + _shell_part(task.policy.shell))
     )
 
 
@@ -96,12 +96,9 @@ def hooked(command: Command) -> bool:
     return bool(command.pre_exec or command.on_success or command.on_failure)
 
 
-def _is_plain(task: ScheduledTask) -> bool:
-    """All parts but the command itself are as they are by default."""
-    command, shell = task.command, task.policy.shell
-    if command.script_file or command.env or hooked(command):
-        return False
-    return shell is _PLAIN_SHELL or shell == _PLAIN_SHELL
+def _is_bare(command: Command) -> bool:
+    """There is nothing beside the command itself, but for the shell that it runs in."""
+    return not (command.script_file or command.env or hooked(command))
 
 
 def _script_part(command: Command, script: FileRecord | None) -> str:
