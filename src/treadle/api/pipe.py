@@ -191,8 +191,9 @@ def view_of(planned: Planned, request: Request, past: Past) -> View:
     forced: frozenset[str] = frozenset()
     if request.force:
         forced = select(planned.plan, request.targets, workdir=planned.workdir, upstream=False)
+    selected = planned.selected
     options = DecideOptions(
-        selected=planned.selected,
+        selected=selected if selected is not None and len(selected) < len(planned.plan.tasks) else None,
         forced=forced,
         cutoff=request.cutoff,
         adopt=request.adopt,

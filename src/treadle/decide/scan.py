@@ -73,7 +73,7 @@ class Scan:
         known: dict[str, FileRecord] | None = None
         old: FileRecord | None
         for path, old in zip(paths, records if len(records) == len(paths) else repeat(None)):
-            if old is None or old.path != path:
+            if records and (old is None or old.path != path):
                 if known is None:
                     known = {record.path: record for record in records}
                 old = known.get(path)

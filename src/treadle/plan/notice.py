@@ -9,8 +9,12 @@ from treadle.plan.findings import Findings
 from treadle.plan.nodes import Nodes
 
 
-def note_logs(nodes: Nodes, made: Made, sources: Iterable[str], findings: Findings) -> None:
+def note_logs(nodes: Nodes, made: Made, sources: frozenset[str], findings: Findings) -> None:
     """Warn of logs and benchmark files that two tasks write, that are outputs of others, or that are read."""
+    if _are_apart(
+        [path for _, draft in nodes.live() for path in (draft.log, draft.benchmark) if path], made, sources
+    ):
+        return
     written: dict[str, int] = {}
     for number, draft in nodes.live():
         if not draft.log and not draft.benchmark:
@@ -26,6 +30,15 @@ def note_logs(nodes: Nodes, made: Made, sources: Iterable[str], findings: Findin
                 _note_in_output(nodes, kind, path, number, output, made.maker[output], findings)
     for path in sorted(written.keys() & sources):
         _note_read(nodes, path, written[path], findings)
+
+
+def _are_apart(paths: list[str], made: Made, sources: frozenset[str]) -> bool:
+    """No two of the paths are one, and none is an input, an output, or in one: nearly always so."""
+    unique = set(paths)
+    if len(unique) < len(paths) or not unique.isdisjoint(made.maker) or not unique.isdisjoint(sources):
+        return False
+    folders = {path.rpartition("/")[0] for path in unique}
+    return not any(made.index.nearest(f"{folder}/file") for folder in folders if folder)
 
 
 def _note_shared(nodes: Nodes, kind: str, path: str, first: int, second: int, findings: Findings) -> None:

@@ -33,7 +33,9 @@ def select(
     Without targets: the tasks of rules marked `target`, of all rules if none is.
     Raises OptionError that tells every target which names nothing, with the nearest name.
     """
-    found = set(_named(plan, targets, workdir) if targets else _default(plan))
+    found = set(_named(plan, targets, workdir)) if targets else _default(plan)
+    if len(found) == len(plan.tasks):
+        return frozenset(found)
     if downstream:
         found |= graph.downstream(plan, found)
     return graph.upstream(plan, found) if upstream else frozenset(found)
@@ -51,9 +53,9 @@ def path_of(plan: ScheduledPlan, target: str, workdir: str) -> str:
     return path if inside.startswith("/") else inside
 
 
-def _default(plan: ScheduledPlan) -> Iterable[str]:
-    marked = [task for task in plan.order if plan.tasks[task].policy.target]
-    return marked or plan.order
+def _default(plan: ScheduledPlan) -> set[str]:
+    marked = {task.id for task in plan.tasks.values() if task.policy.target}
+    return marked or set(plan.tasks)
 
 
 def _named(plan: ScheduledPlan, targets: Sequence[str], workdir: str) -> set[str]:
