@@ -71,8 +71,11 @@ from treadle.records.journal import Journal
 MOVES = ("write", "pwrite", "rename", "replace", "link", "symlink", "unlink", "mkdir", "rmdir", "ftruncate",
          "fsync", "fdatasync", "posix_spawn")
 
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
+def killed(folder):
+    def act():
+        open(folder + "/killed", "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return act
 
 def at_event(number, act, after):
     real, seen = Journal.write, 0
@@ -116,7 +119,7 @@ def child(order):
     os.dup2(out, 1); os.dup2(err, 2)
     os.environ.clear(); os.environ.update(order["env"])
     treadle.engine.scribe.LOOK_AGAIN = 0.05  # seconds between two looks at a disk that refused
-    act = fail(order["error"], order["mark"]) if order["error"] else die
+    act = fail(order["error"], order["mark"]) if order["error"] else killed(order["cwd"])
     match order["when"]:
         case "before": at_event(order["number"], act, False)
         case "after": at_event(order["number"], act, True)
@@ -152,9 +155,9 @@ class Host:
         self.met = False  # whether the last command met its error
 
     def treadle(self, folder: Any, *args: str, when: str = "", number: int = 0, error: int = 0) -> Ended:
-        """Run the command in a folder. `when`: it is killed (with `error`: an OSError of that number comes)
-        `before` or `after` event `number` is written, or instead of its `number`th `move`: a change that it
-        makes to the disk, or a process that it starts."""
+        """Run the command in a folder. `when`: it is killed (and leaves a file `killed`) `before` or `after`
+        event `number` is written, or instead of its `number`th `move`: a change that it makes to the disk, or a
+        process that it starts. With `error` there comes an OSError of that number instead."""
         out, err, mark = (self._scratch / name for name in ("out", "err", "met"))
         mark.unlink(missing_ok=True)
         order = {

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from story_trouble import Host, host, none_left
 
-# Each task writes half of its output, waits a little, writes it whole. It tells when an earlier attempt of it
-# still lives, which must never be.
+# Each task writes half of its output, waits a little, writes it whole. When its driver was killed meanwhile
+# it lingers, and would write in the end. It tells when an earlier attempt lives, which must never be.
 STEP = """
 name=$1 output=$2; shift 2
 mkdir -p pids
@@ -19,6 +19,7 @@ done
 echo $$ >> pids/$name
 printf 'half of ' > $output
 sleep 0.03
+if test -e killed; then sleep 20; echo $name >> late; fi
 cat "$@" > $output.part && echo "$name" >> $output.part && mv $output.part $output
 """
 
@@ -99,6 +100,18 @@ def settled(folder) -> dict[str, str]:
     return ends
 
 
+def in_flight(folder) -> set[str]:
+    """Tasks that the last run tried, and whose end it did not see."""
+    found = set()
+    if folder.runs() and (folder / ".treadle/runs" / folder.runs()[-1] / "events.jsonl").exists():
+        for event in folder.events(folder.runs()[-1]):
+            if event["event"] == "attempt_submitted":
+                found.add(event["task"])
+            elif event["event"] in ("task_settled", "attempt_ended"):
+                found.discard(event["task"])
+    return found
+
+
 def goes_on(folder, hosted: Host) -> None:
     """After a kill: what was settled stays, the rest runs as previewed, and all comes out whole."""
     before, runs = settled(folder), folder.runs()
@@ -107,8 +120,12 @@ def goes_on(folder, hosted: Host) -> None:
     unsure = {task["id"] for task in plan["tasks"] if task["may_cut_off"]}
     done = {task for task, end in before.items() if end == "succeeded"}
     assert not previewed & done, "what was settled would run again"
+    half = [f"{task}.txt" for task in in_flight(folder) if (folder / f"{task}.txt").exists()]
+    (folder / "killed").unlink()
     ended = hosted.treadle(folder, "run", "-j2")
     assert ended.code == 0, ended.err
+    for name in half:
+        assert (folder / f"{name}.failed").exists(), "it could have passed for whole"
     ran = set().union(*(folder.attempted(run) for run in folder.runs() if run not in runs))
     assert ran <= previewed
     assert previewed - ran <= unsure
@@ -117,6 +134,7 @@ def goes_on(folder, hosted: Host) -> None:
     assert not (folder / "first.txt").exists(), "a temporary output that nobody needs any longer"
     assert not (folder / "broken.txt").exists(), "what a failed attempt made is set aside"
     assert not (folder / "overlap").exists(), folder.read("overlap")
+    assert not (folder / "late").exists(), "an attempt of a killed run that was not ended"
     assert folder.events()[-1]["event"] == "run_ended"
     none_left(folder.path)
     again = json.loads(hosted.treadle(folder, "plan", "--json").out)
