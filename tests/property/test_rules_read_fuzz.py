@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from treadle.base.errors import WorkflowError
 from treadle.rules.config.types import TYPES
-from treadle.rules.file.fields import DECLARED, DEFAULTS, PAIR, RESOURCES, RULE, TOP, WORKFLOW
 from treadle.rules.file.read import ReadOptions, read, read_text
 from treadle.rules.schema import Workflow
+from treadle.rules.toml.fields import DECLARED, DEFAULTS, PAIR, RESOURCES, RULE, TOP, WORKFLOW
 
 VALID = """\
 [workflow]

@@ -8,7 +8,7 @@ import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.rules.file.lines import Spot, locate
+from treadle.rules.toml.lines import Spot, locate
 
 WORDS = st.sampled_from(["a", "b", "name", "x-1", "7", "rules", "in put", 'q"', "é", "tab\t"])
 BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from treadle.rules.file import fields
-from treadle.rules.file.fields import Field, State
+from treadle.rules.toml import fields
+from treadle.rules.toml.fields import Field, State
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "format.md").read_text()
 WORDS = {

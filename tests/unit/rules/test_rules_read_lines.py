@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tomli
 
-from treadle.rules.file.lines import Spot, locate
+from treadle.rules.toml.lines import Spot, locate
 
 TEXT = '''# head
 top = 1

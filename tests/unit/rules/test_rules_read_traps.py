@@ -7,7 +7,7 @@ import pytest
 from treadle.base.errors import WorkflowError
 from treadle.base.place import Diagnostic
 from treadle.rules.file.read import read_text
-from treadle.rules.file.shell_traps import hidden_failure, without_here_docs
+from treadle.rules.toml.shell_traps import hidden_failure, without_here_docs
 
 STRICT = '[workflow]\nname = "x"\nstrict_shell = true\n'
 LOOSE = '[workflow]\nname = "x"\n'

@@ -11,11 +11,11 @@ from msgspec import Struct
 from treadle.base.place import Place
 from treadle.rules.config.resolve import resolve
 from treadle.rules.config.types import TYPES, UnfitError, as_value, fitted, from_text, read_range, type_of
-from treadle.rules.file.fields import DECLARED
-from treadle.rules.file.kinds import NAME, take
-from treadle.rules.file.section import LONGEST_NAME, Section, clip, found
 from treadle.rules.schema import Declared, Source, Value
 from treadle.rules.text.placeholder import spelled
+from treadle.rules.toml.fields import DECLARED
+from treadle.rules.toml.kinds import NAME, take
+from treadle.rules.toml.section import LONGEST_NAME, Section, clip, found
 
 _GROUP = re.compile(r"[A-Za-z0-9_-]+\Z")  # what the end of a config key may be
 _WANTED = "a text, a number, true or false, or a list of these"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from treadle.base.place import Place
-from treadle.rules.file.section import Findings, clip
 from treadle.rules.schema import Value
 from treadle.rules.text.placeholder import Mark, scan, spelled
+from treadle.rules.toml.section import Findings, clip
 
 LONGEST = 1_000_000  # characters: a value that doubles with each step would fill the memory
 

@@ -6,10 +6,10 @@ import os
 import re
 from typing import Any
 
-from treadle.rules.file.kinds import CONTROL, LARGEST
-from treadle.rules.file.section import clip, found
 from treadle.rules.schema import Declared, Spelled, Value
 from treadle.rules.text.placeholder import spelled
+from treadle.rules.toml.kinds import CONTROL, LARGEST
+from treadle.rules.toml.section import clip, found
 
 TYPES = ("string", "int", "float", "bool", "path")
 _INT = re.compile(r"[+-]?[0-9]{1,19}\Z")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from treadle.rules.expand.blueprint import Blueprint
 from treadle.rules.expand.rule_texts import Use
-from treadle.rules.file.section import Findings
 from treadle.rules.pattern.pattern import Pattern, Row
+from treadle.rules.toml.section import Findings
 
 _SHOWN = 5
 

@@ -11,12 +11,12 @@ from treadle.base.place import Place, Severity
 from treadle.rules.expand.entries import Entry, read_inputs
 from treadle.rules.expand.rule_texts import RuleTexts, read_texts
 from treadle.rules.expand.values import Sources
-from treadle.rules.file.section import Findings
 from treadle.rules.pattern.constraint import Constraint
 from treadle.rules.pattern.pattern import Pattern
 from treadle.rules.pattern.text import PathText
 from treadle.rules.schema import Rule, Value
 from treadle.rules.text.command import Known
+from treadle.rules.toml.section import Findings
 
 
 class Ground(Struct, frozen=True):

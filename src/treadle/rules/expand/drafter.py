@@ -14,10 +14,10 @@ from treadle.rules.expand.finder import Finder
 from treadle.rules.expand.join import picker
 from treadle.rules.expand.rows import Rows
 from treadle.rules.expand.rule_texts import HOOKS, rendered
-from treadle.rules.file.section import Findings
 from treadle.rules.pattern.matching import ways
 from treadle.rules.pattern.pattern import Pattern, Row
 from treadle.rules.text.command import Filling
+from treadle.rules.toml.section import Findings
 from treadle.rules.when.terms import Setting
 
 _NOTHING: frozenset[str] = frozenset()

@@ -28,12 +28,12 @@ from treadle.rules.expand.script import fixed_file
 from treadle.rules.expand.told import info, tell
 from treadle.rules.expand.trip import Expanded, Trip
 from treadle.rules.expand.values import check_sources, gathered
-from treadle.rules.file.section import Findings
 from treadle.rules.pattern.constraint import read_constraints
 from treadle.rules.pattern.listing import Listing
 from treadle.rules.schema import Rule, Source, Workflow
 from treadle.rules.selection import EVERYTHING, Selection
 from treadle.rules.sources.pairs import samples_of_pairs
+from treadle.rules.toml.section import Findings
 
 __all__ = ["Expansion", "RuleInfo", "expand"]
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from treadle.base.place import Place
-from treadle.rules.file.section import Findings
 from treadle.rules.pattern.listing import Listing, PathListing
 from treadle.rules.pattern.matching import Values
 from treadle.rules.pattern.pattern import Pattern
 from treadle.rules.pattern.text import CONTROL
 from treadle.rules.pattern.tree import NOTHING, Match
+from treadle.rules.toml.section import Findings
 
 _SHOWN = 5
 

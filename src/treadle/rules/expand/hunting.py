@@ -8,8 +8,8 @@ from treadle.rules.expand.blueprint import Blueprint
 from treadle.rules.expand.ordering import Feeds, Makers
 from treadle.rules.expand.samples_on_disk import Hunt
 from treadle.rules.expand.values import SIDES
-from treadle.rules.file.section import Findings
 from treadle.rules.schema import Rule
+from treadle.rules.toml.section import Findings
 
 _COHORT = frozenset(("sample", "group", "pair_id", *SIDES))
 _KEYS = ("samples_", "pairs_list")

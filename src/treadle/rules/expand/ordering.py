@@ -9,10 +9,10 @@ from treadle.plan.paths import normal
 from treadle.rules.expand.blueprint import Blueprint
 from treadle.rules.expand.join import TooManyRowsError, join_sources
 from treadle.rules.expand.values import Sources
-from treadle.rules.file.section import Findings
 from treadle.rules.pattern.constraint import constraint
 from treadle.rules.pattern.language import meet
 from treadle.rules.pattern.pattern import Pattern, Text, Wild
+from treadle.rules.toml.section import Findings
 
 Feeds = list[tuple[int, ...]]
 

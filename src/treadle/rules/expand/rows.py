@@ -14,8 +14,8 @@ from treadle.rules.expand.entries import Entry
 from treadle.rules.expand.finder import Finder, Found
 from treadle.rules.expand.join import Dropped, Table, TooManyRowsError, distinct, join, join_sources, picker
 from treadle.rules.expand.values import Sources, fitting
-from treadle.rules.file.section import Findings
 from treadle.rules.pattern.pattern import Row
+from treadle.rules.toml.section import Findings
 
 NO_ROWS = Table((), [])
 

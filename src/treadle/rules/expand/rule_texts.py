@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from treadle.base.place import Diagnostic, Place
 from treadle.rules.expand.script import Script, read_script
-from treadle.rules.file.section import Findings
 from treadle.rules.pattern.text import PathText
 from treadle.rules.schema import Rule, Value
 from treadle.rules.text.command import Filling, Known, ShellTemplate, TextTemplate
+from treadle.rules.toml.section import Findings
 from treadle.rules.when.condition import Condition, Scope, parse_condition
 from treadle.rules.when.words import ConditionError
 

@@ -10,10 +10,10 @@ from msgspec import Struct
 from treadle.base.place import Place
 from treadle.rules.expand.finder import Finder
 from treadle.rules.expand.values import fitting
-from treadle.rules.file.section import Findings
 from treadle.rules.pattern.pattern import Pattern, Row
 from treadle.rules.pattern.text import PathText
 from treadle.rules.schema import Source, Workflow
+from treadle.rules.toml.section import Findings
 
 GROUP = "auto-discovered"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from treadle.rules.expand.expansion import RuleInfo
 from treadle.rules.expand.join import Dropped
 from treadle.rules.expand.trip import Expanded
-from treadle.rules.file.section import Findings
+from treadle.rules.toml.section import Findings
 
 
 def info(one: Expanded) -> RuleInfo:

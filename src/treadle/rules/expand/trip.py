@@ -13,7 +13,7 @@ from treadle.rules.expand.finder import Finder
 from treadle.rules.expand.narrow import is_narrowed, is_thinned
 from treadle.rules.expand.ordering import Feeds
 from treadle.rules.expand.rows import Rows, Values, read_rows
-from treadle.rules.file.section import Findings
+from treadle.rules.toml.section import Findings
 
 
 class Expanded(Struct):

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.rules.file.section import Findings
 from treadle.rules.pattern.constraint import Constraint
 from treadle.rules.schema import Source
 from treadle.rules.sources.cells import check_values
+from treadle.rules.toml.section import Findings
 
 _MERGED = ("pairs", "samples")  # kinds of which there is one table, whatever it came from
 SIDES = ("experiment", "control", "tumor", "normal")

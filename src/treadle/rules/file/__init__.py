@@ -1,1 +1,1 @@
-"""Reading a workflow file: TOML text to typed values, every error at once. The door is `read.read`."""
+"""A workflow file as a `Workflow`: head, rules, checks across them; all errors at once. The door is `read`."""

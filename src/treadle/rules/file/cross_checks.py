@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from treadle.rules.file.section import Findings, clip
 from treadle.rules.schema import Rule
+from treadle.rules.toml.section import Findings, clip
 
 
 def check_rules(rules: Sequence[Rule], pools: Sequence[tuple[str, int]], findings: Findings) -> None:

@@ -8,13 +8,13 @@ from msgspec import Struct
 
 from treadle.base.place import Place
 from treadle.plan.task import Shell
-from treadle.rules.file.fields import DEFAULTS, WORKFLOW, Kind, State
-from treadle.rules.file.kinds import line, take
-from treadle.rules.file.measures import NO_LIMIT
 from treadle.rules.file.rule_resources import Defaults
 from treadle.rules.file.rule_table import House
-from treadle.rules.file.section import Section, clip
-from treadle.rules.file.tables import Tables
+from treadle.rules.toml.fields import DEFAULTS, WORKFLOW, Kind, State
+from treadle.rules.toml.kinds import line, take
+from treadle.rules.toml.measures import NO_LIMIT
+from treadle.rules.toml.section import Section, clip
+from treadle.rules.toml.tables import Tables
 
 _FORMAT = "1.0"
 _KEPT = ("report", "citation", "reference_db")

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from treadle.rules.config.config import Config
 from treadle.rules.file.rule_table import House
-from treadle.rules.file.section import Section
 from treadle.rules.text.command import Filling, Known, ShellTemplate
 from treadle.rules.text.placeholder import Mark, scan
+from treadle.rules.toml.section import Section
 
 # What only a task has; of its resources the prelude may speak, for it runs in each task's own shell.
 _OF_A_TASK = frozenset({"input", "output", "log", "params", "values", "step"})

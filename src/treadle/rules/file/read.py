@@ -16,18 +16,18 @@ from treadle.base.errors import WorkflowError
 from treadle.base.place import Diagnostic, Place, Severity
 from treadle.rules.config.config import read_config
 from treadle.rules.file.cross_checks import check_rules
-from treadle.rules.file.document import Document, load, parse
-from treadle.rules.file.fields import Kind
 from treadle.rules.file.head import Head, read_head
 from treadle.rules.file.head_texts import on_end_text, with_prelude
-from treadle.rules.file.kinds import VARIABLE, text
 from treadle.rules.file.rule_resources import counts
 from treadle.rules.file.rule_table import rule
-from treadle.rules.file.section import LONGEST_NAME, Findings, Section, clip
-from treadle.rules.file.tables import Tables
 from treadle.rules.pattern.constraint import Constraint, constraint
 from treadle.rules.schema import Workflow
 from treadle.rules.sources.sources import NamedSheet, read_sources
+from treadle.rules.toml.document import Document, load, parse
+from treadle.rules.toml.fields import Kind
+from treadle.rules.toml.kinds import VARIABLE, text
+from treadle.rules.toml.section import LONGEST_NAME, Findings, Section, clip
+from treadle.rules.toml.tables import Tables
 
 
 class ReadOptions(Struct, frozen=True, kw_only=True):

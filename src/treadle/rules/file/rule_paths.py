@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.rules.file.fields import FAN_IN, FOLDER, Kind
-from treadle.rules.file.kinds import VARIABLE, Path, line, scalar, table, take, wrong
-from treadle.rules.file.section import Section, clip
 from treadle.rules.schema import FanIn, PathSpec
+from treadle.rules.toml.fields import FAN_IN, FOLDER, Kind
+from treadle.rules.toml.kinds import VARIABLE, Path, line, scalar, table, take, wrong
+from treadle.rules.toml.section import Section, clip
 
 _ENTRY = "a path in quotes, or { path, pattern },"
 

@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.plan.task import Resources
-from treadle.rules.file.fields import GPU_SPEC, RESOURCES, Kind
-from treadle.rules.file.kinds import NAME, take, whole, wrong
-from treadle.rules.file.section import Section, clip
+from treadle.rules.toml.fields import GPU_SPEC, RESOURCES, Kind
+from treadle.rules.toml.kinds import NAME, take, whole, wrong
+from treadle.rules.toml.section import Section, clip
 
 _GIB = 1024**3
 _PLAIN = ("disk", "time_limit", "partition", "account", "qos", "constraint", "nodes", "tasks_per_node")

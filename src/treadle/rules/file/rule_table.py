@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from treadle.base.names import RULE_NAME
 from treadle.plan.task import Policy, Shell
-from treadle.rules.file.fields import RULE
-from treadle.rules.file.kinds import take
 from treadle.rules.file.rule_paths import fan_in, files
 from treadle.rules.file.rule_resources import Defaults, resources
 from treadle.rules.file.rule_values import envvars, metadata, params
-from treadle.rules.file.section import Section, clip
-from treadle.rules.file.shell_traps import hidden_failure
 from treadle.rules.schema import PathSpec, Rule
+from treadle.rules.toml.fields import RULE
+from treadle.rules.toml.kinds import take
+from treadle.rules.toml.section import Section, clip
+from treadle.rules.toml.shell_traps import hidden_failure
 
 _TEXTS = (
     *("shell", "script", "interpreter", "when", "log", "benchmark"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from treadle.rules.file.fields import RULE
-from treadle.rules.file.kinds import NAME, VARIABLE, scalar, wrong
-from treadle.rules.file.section import LONGEST_NAME, Section, clip
 from treadle.rules.text.placeholder import spelled
+from treadle.rules.toml.fields import RULE
+from treadle.rules.toml.kinds import NAME, VARIABLE, scalar, wrong
+from treadle.rules.toml.section import LONGEST_NAME, Section, clip
 
 # Fields that, found below [rules.params] and missing above it, were surely meant for the rule.
 _SURELY_A_FIELD = frozenset({"input", "output", "expand_inputs", "shell", "script", "depends_on", "when"})

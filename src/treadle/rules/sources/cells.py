@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from treadle.base.place import Place
-from treadle.rules.file.kinds import VARIABLE
-from treadle.rules.file.section import LONGEST_NAME, Findings, clip
 from treadle.rules.pattern.constraint import Constraint
+from treadle.rules.toml.kinds import VARIABLE
+from treadle.rules.toml.section import LONGEST_NAME, Findings, clip
 
 LONGEST_VALUE = 4096  # characters: what a path may have at most (PATH_MAX)
 _TOLD = 5  # bad values of one column that are told one by one

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from treadle.rules.file.fields import PAIR
-from treadle.rules.file.kinds import take
-from treadle.rules.file.section import Findings, Section
 from treadle.rules.schema import Source
 from treadle.rules.sources.rows import (
     PAIR_ALIASES,
@@ -19,6 +16,9 @@ from treadle.rules.sources.rows import (
     wildcards,
 )
 from treadle.rules.sources.sheets import Sheet
+from treadle.rules.toml.fields import PAIR
+from treadle.rules.toml.kinds import take
+from treadle.rules.toml.section import Findings, Section
 
 _NEEDED = ("pair_id", "experiment")
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from treadle.base.place import Place
-from treadle.rules.file.kinds import scalar
-from treadle.rules.file.section import Findings, Section, clip
 from treadle.rules.pattern.constraint import Constraint
 from treadle.rules.schema import Source
 from treadle.rules.sources.cells import Columns, check_values, usable
 from treadle.rules.sources.sheets import Cell, Sheet
 from treadle.rules.text.placeholder import spelled
+from treadle.rules.toml.kinds import scalar
+from treadle.rules.toml.section import Findings, Section, clip
 
 PAIR_COLUMNS = ("pair_id", "experiment", "control", "experiment_type")
 PAIR_ALIASES = {"tumor": "experiment", "normal": "control", "tumor_type": "experiment_type"}

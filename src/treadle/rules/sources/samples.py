@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from treadle.rules.file.fields import SAMPLE_GROUP
-from treadle.rules.file.kinds import take
-from treadle.rules.file.section import Findings, Section
 from treadle.rules.schema import Source
 from treadle.rules.sources.rows import (
     SAMPLE_COLUMNS,
@@ -18,6 +15,9 @@ from treadle.rules.sources.rows import (
     wildcards,
 )
 from treadle.rules.sources.sheets import Cell, Sheet
+from treadle.rules.toml.fields import SAMPLE_GROUP
+from treadle.rules.toml.kinds import take
+from treadle.rules.toml.section import Findings, Section
 
 # A sheet may have one row for a group or one for a sample: the column is named accordingly.
 _ALIASES = {"group": "name", "sample": "samples"}

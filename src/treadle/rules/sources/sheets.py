@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from treadle.base.files import read_regular
 from treadle.base.place import Place
-from treadle.rules.file.section import Findings, clip
+from treadle.rules.toml.section import Findings, clip
 
 _BOOKS = frozenset({".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"})
 # One text, several (a JSON list), or None where the row has no value.

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from treadle.base.place import Place
-from treadle.rules.file.section import Findings, Section, clip
 from treadle.rules.schema import Source
 from treadle.rules.sources.pairs import pairs, samples_of_pairs
 from treadle.rules.sources.rows import Constraints
 from treadle.rules.sources.samples import samples
 from treadle.rules.sources.sheets import Sheet, read_sheet
 from treadle.rules.sources.values import free_table, value_list
+from treadle.rules.toml.section import Findings, Section, clip
 
 
 class NamedSheet(Struct, frozen=True):

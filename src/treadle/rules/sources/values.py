@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from treadle.rules.file.fields import FREE_TABLE, VALUE_LIST
-from treadle.rules.file.kinds import scalar, table, take
-from treadle.rules.file.section import Section, clip
 from treadle.rules.schema import Source
 from treadle.rules.sources.cells import Columns, check_values, paths_among, usable
 from treadle.rules.sources.rows import (
@@ -22,6 +19,9 @@ from treadle.rules.sources.rows import (
 )
 from treadle.rules.sources.sheets import read_sheet
 from treadle.rules.text.placeholder import spelled
+from treadle.rules.toml.fields import FREE_TABLE, VALUE_LIST
+from treadle.rules.toml.kinds import scalar, table, take
+from treadle.rules.toml.section import Section, clip
 
 _ENGINES_OWN = frozenset((*PAIR_COLUMNS, *PAIR_ALIASES, *SAMPLE_COLUMNS))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.base.place import Place
-from treadle.rules.file.document import Document
-from treadle.rules.file.fields import HOMES, TOP, State, Top
-from treadle.rules.file.section import Findings, Section, clip, found
+from treadle.rules.toml.document import Document
+from treadle.rules.toml.fields import HOMES, TOP, State, Top
+from treadle.rules.toml.section import Findings, Section, clip, found
 
 # The key by which a person would look for one table of an array.
 _NAMED_BY = {"pairs": "pair_id"}

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from treadle.rules.file import measures
-from treadle.rules.file.fields import Field, Fields, Kind, State
-from treadle.rules.file.section import LONGEST_NAME, Section, clip, found
-from treadle.rules.file.shell_traps import say_escape
 from treadle.rules.text.placeholder import spelled
+from treadle.rules.toml import measures
+from treadle.rules.toml.fields import Field, Fields, Kind, State
+from treadle.rules.toml.section import LONGEST_NAME, Section, clip, found
+from treadle.rules.toml.shell_traps import say_escape
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 LARGEST = 2**63  # TOML: a whole number has 64 bits

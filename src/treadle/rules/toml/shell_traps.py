@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from treadle.base.place import Place
-from treadle.rules.file.section import Section
+from treadle.rules.toml.section import Section
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _ERREXIT = re.compile(r"(?:^|[\s;&|({])set\s(?:[^\n;|&]{0,99}\s)?(?:-[A-Za-z]*e|-o\s+errexit)")

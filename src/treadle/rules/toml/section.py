@@ -8,8 +8,8 @@ from typing import Any
 
 from treadle.base.names import did_you_mean
 from treadle.base.place import Diagnostic, Place, Severity
-from treadle.rules.file.fields import HOMES, Fields
-from treadle.rules.file.lines import Spot
+from treadle.rules.toml.fields import HOMES, Fields
+from treadle.rules.toml.lines import Spot
 
 LONGEST_NAME = 255  # bytes: what a file name may have at most (NAME_MAX of Linux and macOS)
 _MOST_COMPARED = 100_000  # names in all: a file full of unknown ones should still be refused within a second

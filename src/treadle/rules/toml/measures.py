@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from treadle.base.units import parse_duration, parse_size
 from treadle.plan.task import Growth
-from treadle.rules.file.fields import Kind
-from treadle.rules.file.section import Section, clip, found
+from treadle.rules.toml.fields import Kind
+from treadle.rules.toml.section import Section, clip, found
 
 NO_LIMIT = -1
 _FACTOR = re.compile(r"x\s*([0-9]+(?:\.[0-9]+)?)\Z")

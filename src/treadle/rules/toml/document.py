@@ -13,9 +13,9 @@ from treadle.base.errors import WorkflowError
 from treadle.base.files import read_regular
 from treadle.base.names import did_you_mean
 from treadle.base.place import Place
-from treadle.rules.file.lines import Spot, locate
-from treadle.rules.file.section import clip
 from treadle.rules.schema import Spelled
+from treadle.rules.toml.lines import Spot, locate
+from treadle.rules.toml.section import clip
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 # What the parser says -> our code, our words (empty: the parser's), and the way out.
