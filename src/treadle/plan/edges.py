@@ -78,6 +78,8 @@ def _read(inputs: tuple[str, ...], made: Made, elsewhere: dict[str, tuple[int, .
     Tasks that read one folder and nothing else share one tuple.
     """
     find = made.maker.get
+    if len(inputs) == 1 and (alone := find(inputs[0])) is not None:
+        return (alone,)
     its: set[int] = set()
     for path in inputs:
         own = find(path)

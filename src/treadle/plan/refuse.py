@@ -71,7 +71,7 @@ def check_depends(nodes: Nodes, rules: Iterable[str], findings: Findings) -> Non
 def check_outputs(nodes: Nodes, made: Made, protected: Sequence[str], findings: Findings) -> None:
     """Refuse outputs that hold, as a folder, what is not the task's own, and outputs among our state."""
     for path, number in made.maker.items():
-        if path in ("", ".") or path.rpartition("/")[2] == ".." or is_off_limits(path):
+        if path[:1] in "./" and _is_no_place(path):
             refuse_place(nodes, number, path, path, findings)
         elif made.index.has_below(path):
             _check_folder(nodes, made, number, path, findings)
@@ -80,6 +80,10 @@ def check_outputs(nodes: Nodes, made: Made, protected: Sequence[str], findings: 
             number = made.maker.get(output, -1)
             if number >= 0:
                 refuse_protected(nodes, number, output, path, findings)
+
+
+def _is_no_place(path: str) -> bool:
+    return path in ("", ".") or path.rpartition("/")[2] == ".." or is_off_limits(path)
 
 
 def is_off_limits(place: str, roots: Sequence[str] = ()) -> bool:
