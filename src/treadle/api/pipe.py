@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.api.errors import with_the_rest
+from treadle.base.disk import disk_error
 from treadle.base.errors import OptionError, PlanError, WorkflowError
 from treadle.base.layout import StateFolder
 from treadle.base.machine import gpus_here, usable_cpus, usable_memory
@@ -101,7 +102,10 @@ def find_file(file: str) -> str:
         return file
     if os.path.exists("main.oxoflow"):
         return "main.oxoflow"
-    found = sorted(name for name in os.listdir(".") if name.endswith(".oxoflow"))
+    try:
+        found = sorted(name for name in os.listdir(".") if name.endswith(".oxoflow"))
+    except PermissionError as error:
+        raise disk_error("look into", os.getcwd(), error) from error
     if len(found) == 1:
         return found[0]
     if found:

@@ -6,6 +6,8 @@ import os
 
 from msgspec import Struct
 
+from treadle.base.disk import disk_error
+
 STATE = ".treadle"
 
 
@@ -129,9 +131,11 @@ class StateFolder(Struct, frozen=True):
         return RunFolder(os.path.join(self.runs, run))
 
     def run_ids(self) -> list[str]:
-        """Ids of the runs that are kept, oldest first."""
+        """Ids of the runs that are kept, oldest first. Raises `DiskError`."""
         try:
             names = os.listdir(self.runs)
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise disk_error("look into", self.runs, error) from error
         return sorted(name for name in names if name != "latest" and not name.startswith("."))

@@ -6,8 +6,9 @@ import argparse
 import os
 import select
 import sys
-from contextlib import suppress
+from typing import BinaryIO
 
+from treadle.base.disk import disk_error
 from treadle.base.errors import OptionError
 from treadle.base.layout import RunFolder, StateFolder, private_log
 from treadle.base.names import nearest
@@ -84,20 +85,30 @@ def _earlier(workdir: str, last: RunFolder, name: str) -> list[tuple[str, str]]:
 
 def _copy(path: str, lines: int) -> int:
     """Copy a log to stdout (its last lines); returns the offset of its end."""
-    try:
-        with open(path, "rb") as log:
-            if lines > 0:
-                sys.stdout.buffer.write(b"".join(tail(path, lines)))
-                log.seek(0, os.SEEK_END)
-            else:
-                while block := log.read(1 << 16):
-                    sys.stdout.buffer.write(block)
-            sys.stdout.buffer.flush()
-            return log.tell()
-    except FileNotFoundError:
+    log = _opened(path)
+    if log is None:
         if os.path.exists(private_log(path)):
             sys.stderr.write("this task was given secrets: its log is shown, masked, once it has ended\n")
         return 0
+    with log:
+        if lines > 0:
+            sys.stdout.buffer.write(b"".join(tail(path, lines)))
+            log.seek(0, os.SEEK_END)
+        else:
+            while block := log.read(1 << 16):
+                sys.stdout.buffer.write(block)
+        sys.stdout.buffer.flush()
+        return log.tell()
+
+
+def _opened(path: str) -> BinaryIO | None:
+    """The log, None where there is none. Raises `DiskError`: that of a task with secrets is private."""
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise disk_error("read the log", path, error) from error
 
 
 def tail(path: str, lines: int) -> list[bytes]:
@@ -112,12 +123,13 @@ def _follow(path: str, offset: int, folder: RunFolder, task: str) -> None:
     """Write what is added to the log until the task has settled, or nobody is left to settle it."""
     while True:
         settled = task in tally_of(folder).states or not is_live(folder)
-        with suppress(FileNotFoundError), open(path, "rb") as log:
-            log.seek(offset)
-            while block := log.read(1 << 16):
-                sys.stdout.buffer.write(block)
-            sys.stdout.buffer.flush()
-            offset = log.tell()
+        if log := _opened(path):
+            with log:
+                log.seek(offset)
+                while block := log.read(1 << 16):
+                    sys.stdout.buffer.write(block)
+                sys.stdout.buffer.flush()
+                offset = log.tell()
         if settled:
             return
         select.select([], [], [], 0.3)

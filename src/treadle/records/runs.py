@@ -7,6 +7,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 from treadle.base.errors import DiskError, RecordError
 from treadle.base.files import disk_error, remove
@@ -112,15 +113,14 @@ def prune(state: StateFolder, *, keep: int = KEEP) -> list[str]:
     """Remove old runs, under the lock and best at the end of a run: their ids.
 
     Kept are the last `keep` of those that attempted something, the newest of all, those that did not end,
-    and those with jobs that may still be in a scheduler. What cannot be removed stays, unsaid.
+    and those with jobs that may still be in a scheduler. What cannot be read or removed stays, unsaid.
     """
     removed = []
-    for folder in _superfluous(state, keep):
-        try:
-            remove(folder.root)
-        except DiskError:
-            continue
-        removed.append(folder.run)
+    with suppress(DiskError, OSError):
+        for folder in _superfluous(state, keep):
+            with suppress(DiskError):
+                remove(folder.root)
+                removed.append(folder.run)
     return removed
 
 

@@ -1,1 +1,1 @@
-"""A workflow file as a `Workflow`: head, rules, checks across them; all errors at once. The door is `read`."""
+"""A workflow file as a `Workflow`: head, rules, checks across them; all errors at once (`read.read`)."""
