@@ -99,6 +99,19 @@ def test_changed_threads_run_nothing(done):
     assert done.run_as_previewed() == set()
 
 
+def test_changed_treatment_runs_nothing(done):
+    more = 'threads = 1, memory = "1G", time_limit = "5m" }\nretries = 3\nretry_delay = "1s"\npriority = 7'
+    done.flow(FLOW.replace("threads = 1 }", more))
+    assert done.run_as_previewed() == set()
+
+
+def test_a_renamed_rule_runs_nothing_and_takes_nothing_from_another(done):
+    done.flow(FLOW.replace('"tag"', '"label"'))
+    assert done.run_as_previewed() == set()
+    done.flow(FLOW.replace('"tag"', '"swap"').replace('"upper"', '"tag"').replace('"swap"', '"upper"'))
+    assert done.run_as_previewed() == set()
+
+
 def test_a_deleted_output_is_made_again_and_what_is_below_is_cut_off(done):
     (done / "up" / "a.txt").unlink()
     previewed = done.will_run()
