@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -71,10 +72,11 @@ from treadle.records.journal import Journal
 MOVES = ("write", "pwrite", "rename", "replace", "link", "symlink", "unlink", "mkdir", "rmdir", "ftruncate",
          "fsync", "fdatasync", "posix_spawn")
 
-def killed(folder):
+def killed(folder, mark, sent):
     def act():
+        open(mark, "w").close()
         open(folder + "/killed", "w").close()
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), sent)
     return act
 
 def at_event(number, act, after):
@@ -119,7 +121,8 @@ def child(order):
     os.dup2(out, 1); os.dup2(err, 2)
     os.environ.clear(); os.environ.update(order["env"])
     treadle.engine.scribe.LOOK_AGAIN = 0.05  # seconds between two looks at a disk that refused
-    act = fail(order["error"], order["mark"]) if order["error"] else killed(order["cwd"])
+    mark, sent, error = order["mark"], order["sent"], order["error"]
+    act = fail(error, mark) if error else killed(order["cwd"], mark, sent)
     match order["when"]:
         case "before": at_event(order["number"], act, False)
         case "after": at_event(order["number"], act, True)
@@ -152,12 +155,14 @@ class Host:
     def __init__(self, process: subprocess.Popen[str], scratch: pathlib.Path) -> None:
         self._process = process
         self._scratch = scratch
-        self.met = False  # whether the last command met its error
+        self.met = False  # whether the last command met its trouble
 
-    def treadle(self, folder: Any, *args: str, when: str = "", number: int = 0, error: int = 0) -> Ended:
+    def treadle(
+        self, folder: Any, *args: str, when: str = "", number: int = 0, error: int = 0, sent: int = 0
+    ) -> Ended:
         """Run the command in a folder. `when`: it is killed (and leaves a file `killed`) `before` or `after`
-        event `number` is written, or instead of its `number`th `move`: a change that it makes to the disk, or a
-        process that it starts. With `error` there comes an OSError of that number instead."""
+        event `number` is written, or before its `number`th `move`: a change that it makes to the disk, or a
+        process that it starts. `sent`: that signal comes instead; `error`: an OSError of that number."""
         out, err, mark = (self._scratch / name for name in ("out", "err", "met"))
         mark.unlink(missing_ok=True)
         order = {
@@ -170,6 +175,7 @@ class Host:
             "when": when,
             "number": number,
             "error": error,
+            "sent": sent or int(signal.SIGKILL),
         }
         assert self._process.stdin is not None
         assert self._process.stdout is not None
