@@ -449,6 +449,22 @@ OPTIONS = {
     "a work folder that is none": Case(
         rule("a"), [("", "is a file, not a folder")], args=("--workdir", "main.oxoflow")
     ),
+    "an option that is a key which nobody declared": Case(
+        "[config]\nmin_quality = 3\n" + rule("a"), [("", "min_quality=VALUE")], args=("--min-quality", "4")
+    ),
+    "the file behind a target": Case(
+        rule("a"), [("", "the workflow file comes first")], args=("a", "main.oxoflow")
+    ),
+    "two files": Case(
+        rule("a"),
+        [("", "'main.oxoflow' is the one that is read")],
+        files=(("b.oxoflow", ""),),
+        args=("main.oxoflow", "b.oxoflow"),
+    ),
+    "an empty word": Case(rule("a"), [("", "an empty word names nothing")], args=("",)),
+    "a file of Python steps": Case(
+        rule("a"), [("", "does not run Python steps")], files=(("p.py", ""),), args=("p.py:runner",)
+    ),
     "a target with escape sequences": Case(rule("a"), [("", "a\\x1b[31m")], args=("a\x1b[31m",)),
 }
 

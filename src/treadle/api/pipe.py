@@ -175,7 +175,7 @@ def _read(file: str, options: ReadOptions, declared: dict[str, str]) -> Workflow
     """Read the file; `declared` are config keys that came as options, each with the nearest real option."""
     try:
         workflow = read(file, options)
-        wrong = {name: did_you_mean(name, workflow.declared) for name in declared.keys() - workflow.declared}
+        wrong = {name: _undeclared(name, workflow) for name in declared.keys() - workflow.declared}
     except WorkflowError as error:
         wrong = {one.place.key: one.hint for one in error.diagnostics if one.code == "unknown-config"}
         if wrong.keys().isdisjoint(declared):
@@ -185,9 +185,16 @@ def _read(file: str, options: ReadOptions, declared: dict[str, str]) -> Workflow
             option = f"--{name.replace('_', '-')}"
             raise OptionError(
                 f"{option} is neither an option nor a config key that the workflow declares",
-                hint=hint or wrong[name],
+                hint=wrong[name] or hint,
             )
     return workflow
+
+
+def _undeclared(name: str, workflow: Workflow) -> str:
+    """A hint for an option that names no declared key; one that is not declared can be set all the same."""
+    if name in workflow.config:
+        return f"set the config key with {name}=VALUE behind the file, or --config {name}=VALUE"
+    return did_you_mean(name, workflow.declared)
 
 
 def view_of(planned: Planned, request: Request, past: Past) -> View:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -144,6 +145,7 @@ def request_of(args: argparse.Namespace) -> Request:
     file = ""
     if words and (words[0].endswith((".oxoflow", ".py")) or ".py:" in words[0]):
         file = words.pop(0)
+    _check_words(file, words)
     settings = [word for word in words if _SETTING.match(word)]
     pairs = [split_setting(text) for text in [*args.config, *settings]] + list(args.declared)
     return Request(
@@ -159,6 +161,19 @@ def request_of(args: argparse.Namespace) -> Request:
         overwrite_cohort=getattr(args, "overwrite_cohort", False),
         strict=args.strict,
     )
+
+
+def _check_words(file: str, words: Sequence[str]) -> None:
+    """Refuse words that can only be meant otherwise. Raises OptionError."""
+    if file and not file.endswith(".oxoflow"):
+        hint = "write the work as rules of a workflow file (.oxoflow), which may run Python scripts"
+        raise OptionError(f"this version of Treadle does not run Python steps ({file}) yet", hint=hint)
+    if "" in words:
+        raise OptionError("an empty word names nothing", hint="is a variable of your shell empty?")
+    for word in words:
+        if word.endswith(".oxoflow") and os.path.isfile(word):
+            hint = f"'{file}' is the one that is read" if file else "the workflow file comes first"
+            raise OptionError(f"'{word}' stands where a target or KEY=VALUE is wanted", hint=hint)
 
 
 def nearest_option(name: str, known: Sequence[str]) -> str:
