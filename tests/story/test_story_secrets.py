@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 SECRET = "s3cr3t-'quoted\"-$value"
 HEAD = """[workflow]
 name = "story"
@@ -52,6 +54,18 @@ def test_another_token_runs_nothing_again(folder):
     folder.flow(FLOW.split('[[rules]]\nname = "bad"')[0], head=HEAD)
     folder.treadle("run", f"token={SECRET}")
     assert folder.will_run("token=another") == set()
+
+
+def test_a_secret_that_is_a_number_spoils_no_record(folder):
+    head = HEAD.replace('type = "string"', 'type = "int"')
+    rule = '[[rules]]\nname = "r"\noutput = ["o.txt"]\nresources = { threads = 2 }\n'
+    folder.flow(rule + 'shell = "echo pin {config.token} > {output}"\n', head=head)
+    folder.treadle("run", "token=2")
+    assert folder.read("o.txt") == "pin 2\n"
+    (task,) = json.loads(folder.read(".treadle/runs/latest/plan.json"))["tasks"]
+    assert task["resources"] == {"threads": 2}
+    assert folder.will_run("token=2") == set()
+    assert json.loads(folder.treadle("status", "--json").stdout)["counts"]["succeeded"] == 1
 
 
 def test_plans_and_reasons_show_the_variable_not_the_value(folder):

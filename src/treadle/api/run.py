@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
+import msgspec
 from msgspec import Struct
 
 from treadle import __version__
@@ -22,6 +23,7 @@ from treadle.engine.budget import impossible
 from treadle.engine.loop import drive
 from treadle.engine.options import DriveOptions, DriveResult
 from treadle.plan.show import plan_head, plan_texts
+from treadle.plan.task import ScheduledPlan
 from treadle.records.compact import Checkpoint
 from treadle.records.event import FORMAT, Event, RunStarted
 from treadle.records.journal import Journal
@@ -125,7 +127,7 @@ def _drive(
     now = time.time()
     folder = new_run(session.state, session.lock.owner, now=now)
     head = {"round": 1, **plan_head(view.plan)}
-    write_whole(folder.plan, b"".join(mask.text(text).encode() for text in plan_texts(head, view.plan)))
+    write_whole(folder.plan, _plan_json(head, view.plan, mask))
     backend = LocalBackend(gpus=gpus_here())
     recorder = Recorder(
         Journal.create(folder.events, _first_event(session, view, options, folder, now, mask), mask),
@@ -168,6 +170,11 @@ def _drive(
             on_end(view.workflow, folder, view.workdir, result, log)
     prune(session.state)
     return RunReport(exit_code=result.exit_code, view=view, result=result, folder=folder)
+
+
+def _plan_json(head: dict[str, Any], plan: ScheduledPlan, mask: Mask) -> bytes:
+    text = b"".join(piece.encode() for piece in plan_texts(head, plan))
+    return msgspec.json.encode(mask.within(msgspec.json.decode(text))) + b"\n" if mask else text
 
 
 def _drive_options(options: RunOptions) -> DriveOptions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any
 
 STARS = "***"
 _LINE = 8  # a line of a secret with several lines counts by itself from this length on
@@ -36,6 +37,18 @@ class Mask:
             self._pattern = _pattern(self._forms)
         spans = [found.span(1) for found in self._pattern.finditer(text)]
         return _blot(text, spans) if spans else text
+
+    def within(self, value: Any) -> Any:
+        """The value, as JSON has them, with every text in it masked, names of fields too; numbers stay."""
+        match value:
+            case str():
+                return self.text(value)
+            case list() | tuple():
+                return [self.within(one) for one in value]
+            case dict():
+                return {self.text(name): self.within(one) for name, one in value.items()}
+            case _:
+                return value
 
     def copy(self, source: str, target: str) -> None:
         """Write the masked content of one file into another, line by line, for its owner alone (0600).

@@ -39,18 +39,4 @@ def _masked(fields: dict[str, Any], mask: Mask) -> dict[str, Any]:
 
 
 def _value(name: str, value: Any, mask: Mask) -> Any:
-    if name in _PARTS and value:
-        return _masked(value, mask)
-    return _blotted(value, mask)
-
-
-def _blotted(value: Any, mask: Mask) -> Any:
-    match value:
-        case str():
-            return mask.text(value)
-        case list() | tuple():
-            return [_blotted(one, mask) for one in value]
-        case dict():
-            return {mask.text(key): _blotted(one, mask) for key, one in value.items()}
-        case _:
-            return value
+    return _masked(value, mask) if name in _PARTS and value else mask.within(value)
