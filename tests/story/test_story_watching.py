@@ -137,6 +137,23 @@ def test_closed_streams_are_no_trouble(flow, closed):
     assert flow.run_as_previewed() == set()
 
 
+def test_a_terminal_that_cannot_show_every_letter_gets_what_it_can(folder):
+    folder.flow(
+        """
+        [[rules]]
+        name = "greet"
+        output = ["grüße.txt"]
+        shell = "echo x > {output}; false"
+        """,
+        head='[workflow]\nname = "wörk"\n',
+    )
+    for command in ("plan", "plan --tasks", "plan --json", "run", "status", "why greet", "graph"):
+        done = folder.treadle(*command.split(), exits=None, env=folder.env(PYTHONIOENCODING="ascii"))
+        assert done.returncode in (0, 1)
+        assert done.stdout.isascii() or "--json" in command
+    assert "w\\xf6rk" in folder.treadle("status", env=folder.env(PYTHONIOENCODING="ascii")).stdout
+
+
 def test_a_full_disk_behind_stderr_does_not_end_a_run(flow):
     flow.write("go", "")
     with open("/dev/full", "w") as full:

@@ -34,7 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code (DESIGN: 0, 1, 2, 3, 130, 143)."""
     args = list(sys.argv[1:] if argv is None else argv)
-    streams.open_closed()
+    streams.prepare()
     as_json = "--json" in args
     try:
         code = dispatch(args)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from typing import Any, TextIO
 
 
-def open_closed() -> None:
-    """Put /dev/null where a standard stream was closed (`<&-`): else the next file that we open gets its
-    number, and what is meant for the stream would be written into it."""
+def prepare() -> None:
+    """Make the standard streams fit to be used, whatever they are.
+
+    /dev/null stands in for one that was closed (`<&-`): else the next file that we open gets its number, and
+    what is meant for the stream would be written into it. What a terminal cannot show (`ü` where it knows
+    ASCII only) is shown as `\\xfc`.
+    """
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
             pass
@@ -17,6 +22,8 @@ def open_closed() -> None:
         sys.stdin = sys.stdin or os.fdopen(0)
         sys.stdout = sys.stdout or os.fdopen(1, "w")
         sys.stderr = sys.stderr or os.fdopen(2, "w")
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def drop(stream: int) -> None:
