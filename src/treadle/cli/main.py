@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import os
@@ -46,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
         streams.drop(1)
         return 141
     except Exception as error:
-        if isinstance(error, OSError) and (words := _world_is_gone()):
+        if isinstance(error, OSError) and (words := _world_is_gone(error)):
             print(f"error: {words}", file=sys.stderr)
             return 3
         return failed(error, as_json)
@@ -108,8 +109,10 @@ def failed(error: Exception, as_json: bool) -> int:
     return error.exit_code
 
 
-def _world_is_gone() -> str:
-    """What explains any OSError whatever: no folder to stand in, or nowhere to write to."""
+def _world_is_gone(error: OSError) -> str:
+    """What explains an OSError from anywhere: no more files, no folder to stand in, nowhere to write to."""
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return "too many open files: raise the limit (ulimit -n)"
     try:
         os.getcwd()
     except OSError:
