@@ -129,6 +129,23 @@ def test_missing_inputs_are_all_named_with_who_makes_them(flow):
     assert "no task makes it" in done.stderr
 
 
+def test_a_script_that_is_not_there_is_named(folder):
+    folder.flow(
+        """
+        [[values]]
+        name = "part"
+        values = ["a"]
+        [[rules]]
+        name = "r"
+        output = ["{part}.txt"]
+        script = "{part}.py {output}"
+        """
+    )
+    assert (
+        "the script {flowdir}/a.py of r/part=a does not exist" in folder.treadle("exec", "r", exits=2).stderr
+    )
+
+
 def test_a_skipped_task_is_refused(flow):
     flow.flow(FLOW.replace('name = "secret"', 'name = "secret"\nwhen = "false"'))
     assert "treadle why secret" in flow.treadle("exec", "secret", exits=2).stderr

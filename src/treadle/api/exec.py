@@ -22,6 +22,7 @@ from treadle.engine.budget import Budget, impossible
 from treadle.engine.compose import ATTEMPT, Composed, Place, compose, environment
 from treadle.plan.select import select
 from treadle.plan.task import Command, ScheduledTask
+from treadle.plan.tokens import shown
 from treadle.records.lock import told
 from treadle.records.owner import Life, life, read_owner
 
@@ -101,8 +102,13 @@ def _one(planned: Planned, targets: tuple[str, ...]) -> ScheduledTask:
 
 def _refuse_missing(planned: Planned, task: ScheduledTask) -> None:
     missing = [path for path in task.inputs if look(place_of(path, planned.workdir)) is None]
-    if missing:
-        raise PlanError(_finding(planned, task, path) for path in missing)
+    found = [_finding(planned, task, path) for path in missing]
+    script = task.command.script_file
+    if script and look(place_of(script, planned.workdir, planned.workflow.folder)) is None:
+        message = f"the script {shown(script)} of {task.id} does not exist"
+        found.append(Diagnostic("missing-script", message, task.place))
+    if found:
+        raise PlanError(found)
 
 
 def _finding(planned: Planned, task: ScheduledTask, path: str) -> Diagnostic:
