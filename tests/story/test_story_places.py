@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 
 import pytest
 
@@ -31,6 +33,15 @@ output = ["last.txt"]
 shell = "cat {input} > {output}"
 """
 
+FAILING = """[workflow]
+name = "story"
+[config]
+word = "plain"
+[[rules]]
+name = "r"
+output = ["r.txt"]
+shell = "echo said \\"{config.word}\\"; exit 3"
+"""
 OWN = """[workflow]
 name = "story"
 [[rules]]
@@ -110,6 +121,44 @@ def test_the_workflow_file_is_no_output_by_any_name_of_its_folder(places):
                 done = elsewhere(places, "run", flow=flow, workdir=workdir, exits=2)
                 assert "it would be removed before the task runs again" in done.stderr
         assert places.read("work/own.oxoflow") == text
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        ("../flows/main.oxoflow", "--workdir", "../work"),
+        ("../work/main.oxoflow", "--config", "word=it's"),
+        ("../work/main.oxoflow", "--workdir", "../odd name"),
+    ],
+)
+def test_the_commands_that_a_failure_names_work_from_where_the_person_stands(places, how):
+    for name in ("flows/main.oxoflow", "work/main.oxoflow"):
+        places.write(name, FAILING)
+    (places / "odd name").mkdir()
+    done = places.treadle("run", *how, exits=1, cwd=places / "typed")
+    look, attempt = re.findall(r"look: (.*)    try: (.*)", done.stderr)[0]
+    (more,) = re.findall(r"more: (.*)", done.stderr)
+    word = how[-1].partition("=")[2] or "plain"
+    for command, code in ((look, 0), (more, 0), (attempt, 3)):
+        first, *words = shlex.split(command)
+        assert first == "treadle"
+        assert f"said {word}" in places.treadle(*words, exits=code, cwd=places / "typed").stdout
+    status = ["status", "--workdir", how[-1]] if how[1] == "--workdir" else ["status", "--workdir", "../work"]
+    (hint,) = re.findall(
+        r"^    (treadle logs .*)", places.treadle(*status, cwd=places / "typed").stdout, re.M
+    )
+    assert f"said {word}" in places.treadle(*shlex.split(hint)[1:], cwd=places / "typed").stdout
+
+
+def test_the_command_that_accepts_deleted_outputs_works_from_there_too(places):
+    elsewhere(places, "run")
+    os.unlink(places / "work/last.txt")
+    os.unlink(places / "far/b.txt")
+    elsewhere(places, "run")
+    os.unlink(places / "far/b.txt")
+    (hint,) = re.findall(r"to accept that: (.*)", elsewhere(places, "plan").stderr)
+    places.treadle(*shlex.split(hint)[1:], "-y", cwd=places / "typed")
+    assert "nothing to do" in elsewhere(places, "plan").stderr
 
 
 def test_an_edge_between_two_spellings_is_refused_with_the_way_out(places):

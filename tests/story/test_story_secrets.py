@@ -56,6 +56,17 @@ def test_another_token_runs_nothing_again(folder):
     assert folder.will_run("token=another") == set()
 
 
+def test_a_command_that_is_named_to_go_on_does_not_hold_it(folder):
+    up = '[[rules]]\nname = "up"\ninput = ["good.txt"]\noutput = ["up.txt"]\n'
+    folder.flow(FLOW + up + 'shell = "cat {input} > {output}"\n', head=HEAD)
+    folder.treadle("run", "up", f"token={SECRET}")
+    (folder / "good.txt").unlink()
+    done = folder.treadle("plan", "up", f"token={SECRET}")
+    assert "treadle evict good.txt --config" in done.stderr
+    assert "s3cr3t" not in done.stderr
+    assert "s3cr3t" not in folder.treadle("run", "bad", f"token={SECRET}", exits=1).stderr
+
+
 def test_a_secret_that_is_a_number_spoils_no_record(folder):
     head = HEAD.replace('type = "string"', 'type = "int"')
     rule = '[[rules]]\nname = "r"\noutput = ["o.txt"]\nresources = { threads = 2 }\n'

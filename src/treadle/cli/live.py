@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
 from treadle.base.units import format_duration
+from treadle.cli.again import Again
 from treadle.cli.printer import Printer
 from treadle.cli.streams import Lasting
 from treadle.cli.words import ENDS, count, listed, notice, outcome
@@ -44,10 +45,11 @@ class Watcher(Protocol):
 class PlainWatcher:
     """One line for each task that ended, with the failure's last log lines at once."""
 
-    def __init__(self, printer: Printer, mask: Mask) -> None:
+    def __init__(self, printer: Printer, mask: Mask, again: Again) -> None:
         self.tally = Tally()
         self.printer = printer
         self.mask = mask
+        self.again = again
         self.folder: RunFolder | None = None
 
     def open(self, folder: RunFolder) -> None:
@@ -89,7 +91,7 @@ class PlainWatcher:
         lines = [style(f"{self._counter()} failed {event.task}: {outcome(event.outcome)}", "red", err=True)]
         if self.folder is not None and event.n:
             lines += [style(f"    {line}", "dim", err=True) for line in log_end(self.folder, event.n)]
-            lines.append(f"    more: treadle logs {event.task}")
+            lines.append(f"    more: {self.again.records('logs', event.task)}")
         return lines
 
     def _counter(self) -> str:
@@ -110,8 +112,8 @@ class QuietWatcher(PlainWatcher):
 class TerminalWatcher(PlainWatcher):
     """A bar with counts, what runs now, rate and time left; failures stay above it."""
 
-    def __init__(self, printer: Printer, mask: Mask) -> None:
-        super().__init__(printer, mask)
+    def __init__(self, printer: Printer, mask: Mask, again: Again) -> None:
+        super().__init__(printer, mask, again)
         from rich.console import Console
         from rich.live import Live
 
@@ -167,13 +169,13 @@ class TerminalWatcher(PlainWatcher):
         self.live.stop()
 
 
-def watcher(printer: Printer, mask: Mask) -> Watcher:
+def watcher(printer: Printer, mask: Mask, again: Again) -> Watcher:
     """The watcher that fits where stderr goes."""
     if printer.quiet:
-        return QuietWatcher(printer, mask)
+        return QuietWatcher(printer, mask, again)
     if sys.stderr.isatty() and printer.err_colour:
-        return TerminalWatcher(printer, mask)
-    return PlainWatcher(printer, mask)
+        return TerminalWatcher(printer, mask, again)
+    return PlainWatcher(printer, mask, again)
 
 
 def log_end(folder: RunFolder, n: int) -> list[str]:
@@ -194,7 +196,7 @@ def _cut(line: str) -> str:
     return line if len(line) <= WIDEST else f"{line[:half]} ... {line[-half:]}"
 
 
-def last_words(tally: Tally, printer: Printer, seconds: float) -> list[str]:
+def last_words(tally: Tally, printer: Printer, seconds: float, again: Again) -> list[str]:
     """The end of a run: what was done; what failed, why, what it blocked, and how to look further."""
     numbers = [f"{number} {ENDS[end]}" for end, number in tally.ends.items() if number]
     lines = [f"{', '.join(numbers) or 'nothing was run'} in {format_duration(max(0.1, round(seconds, 1)))}"]
@@ -202,9 +204,10 @@ def last_words(tally: Tally, printer: Printer, seconds: float) -> list[str]:
         lines.append(printer.style(f"{failure.task} {outcome(failure.outcome)}", "red", err=True))
         if blocked := tally.blocked.get(failure.task):
             lines.append(f"  blocked {count(len(blocked), 'task')}: {listed(blocked, 3)}")
-        lines.append(f"  look: treadle logs {failure.task}    try: treadle exec {failure.task}")
+        look, attempt = again.records("logs", failure.task), again.workflow("exec", failure.task)
+        lines.append(f"  look: {look}    try: {attempt}")
     if len(tally.failures) > 20:
-        lines.append(f"and {len(tally.failures) - 20} more failed: treadle status")
+        lines.append(f"and {len(tally.failures) - 20} more failed: {again.records('status')}")
     return lines
 
 

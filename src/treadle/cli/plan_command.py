@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from treadle.api.pipe import View, look
+from treadle.api.pipe import View, look, mask_of
+from treadle.cli.again import Again
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.preview import rule_lines, summary_lines, task_lines
 from treadle.cli.printer import Printer
@@ -31,8 +32,9 @@ def execute(args: argparse.Namespace) -> int:
         return 0
     for line in task_lines(view, printer) if args.tasks else rule_lines(view, printer):
         printer.data(line)
-    for line in summary_lines(view, printer):
-        printer.talk(line)
+    mask = mask_of(view.workflow)
+    for line in summary_lines(view, printer, Again.of(args)):
+        printer.talk(mask.text(line))
     return 0
 
 

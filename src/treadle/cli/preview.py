@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from shlex import quote
 
 from treadle.api.pipe import View
 from treadle.base.units import format_duration, format_size
+from treadle.cli.again import Again
 from treadle.cli.printer import Printer
 from treadle.cli.words import VERDICTS, count, listed, main_reason, reason, reason_kind
 from treadle.decide.reason import Answer, CohortKept, OutputMissing, Verdict
@@ -67,7 +67,7 @@ def task_lines(view: View, printer: Printer) -> Iterator[str]:
         yield f"{verdict}  {task_id}{maybe}{': ' + why if why else ''}"
 
 
-def summary_lines(view: View, printer: Printer) -> Iterator[str]:
+def summary_lines(view: View, printer: Printer, again: Again) -> Iterator[str]:
     """What it adds up to: counts, hours at stake, peak resources, and what to do next."""
     answers = view.decision.answers
     verdicts = Counter(answer.verdict for answer in answers.values())
@@ -89,7 +89,7 @@ def summary_lines(view: View, printer: Printer) -> Iterator[str]:
         )
     yield from _kept(view)
     yield from _unread(view)
-    yield from _deleted(view)
+    yield from _deleted(view, again)
 
 
 def hours_at_stake(view: View) -> float:
@@ -113,7 +113,7 @@ def _maybe(view: View) -> str:
     return f" ({number} of them only if what {reads} comes out different)" if number else ""
 
 
-def _deleted(view: View) -> Iterator[str]:
+def _deleted(view: View, again: Again) -> Iterator[str]:
     """Tasks that run only because outputs were deleted which nothing that must run needs."""
     answers = view.decision.answers
     lost = {
@@ -137,7 +137,7 @@ def _deleted(view: View) -> Iterator[str]:
         number = count(len(unneeded), "task runs", "tasks run")
         yield (
             f"{number} only because outputs were deleted that nothing else needs; to accept that: "
-            f"treadle evict {' '.join(map(quote, names))}"
+            f"{again.workflow('evict', *names)}"
         )
 
 

@@ -18,6 +18,7 @@ from treadle.base.errors import OptionError
 from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
 from treadle.base.units import format_duration, parse_duration, parse_size
+from treadle.cli.again import Again
 from treadle.cli.live import Watcher, last_words, run_object, watcher
 from treadle.cli.options import add_decision, add_lock, add_workflow, request_of
 from treadle.cli.preview import hours_at_stake, summary_lines
@@ -62,7 +63,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         printer.object(run_object(front.tally or tally_of(report.view), report.exit_code))
     elif front.tally is not None:
-        for line in last_words(front.tally, printer, time.monotonic() - began):
+        for line in last_words(front.tally, printer, time.monotonic() - began, front.again):
             printer.talk(front.mask.text(line)) if report.exit_code == 0 else printer.problem(
                 front.mask.text(line)
             )
@@ -115,6 +116,7 @@ class Front:
     def __init__(self, args: argparse.Namespace, printer: Printer) -> None:
         self.args = args
         self.printer = printer
+        self.again = Again.of(args)
         self.mask = Mask()
         self.watcher: Watcher | None = None
 
@@ -132,8 +134,8 @@ class Front:
         self.mask = mask
         for warning in view.warnings:
             self.printer.talk(diagnostic_lines(warning, self.printer))
-        for line in summary_lines(view, self.printer):
-            self.printer.talk(line)
+        for line in summary_lines(view, self.printer, self.again):
+            self.printer.talk(mask.text(line))
         again = hours_at_stake(view)
         if again < ASK_FROM or self.args.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return True
@@ -150,7 +152,7 @@ class Front:
         gc.freeze()  # else the first thing it did were to walk over the plan and all modules
         gc.enable()  # a run may last for days
         os.chdir(os.path.dirname(os.path.dirname(os.path.dirname(folder.root))))
-        self.watcher = watcher(self.printer, self.mask)
+        self.watcher = watcher(self.printer, self.mask, self.again)
         self.watcher.open(folder)
 
     def feed(self, events: Sequence[Event]) -> None:

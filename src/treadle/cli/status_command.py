@@ -11,6 +11,7 @@ from typing import Any
 from treadle.base.errors import OptionError
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.units import format_duration
+from treadle.cli.again import Again
 from treadle.cli.printer import Printer
 from treadle.cli.words import ENDS, RUN_STATES, count, listed, outcome
 from treadle.records.event import End
@@ -41,7 +42,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         printer.object(_object(tally, folder))
     else:
-        for line in _lines(tally, folder, printer):
+        for line in _lines(tally, folder, printer, Again(workdir=args.workdir)):
             printer.data(line)
     return 0
 
@@ -107,7 +108,7 @@ def _object(tally: Tally, folder: RunFolder) -> dict[str, Any]:
     }
 
 
-def _lines(tally: Tally, folder: RunFolder, printer: Printer) -> Iterator[str]:
+def _lines(tally: Tally, folder: RunFolder, printer: Printer, again: Again) -> Iterator[str]:
     now = time.time()
     state = run_state(folder, None if tally.ended is None else tally.exit_code, mended=tally.mended)
     yield f"{printer.style(tally.workflow, 'bold')}  run {tally.run}  {_state(tally, state)}"
@@ -127,7 +128,7 @@ def _lines(tally: Tally, folder: RunFolder, printer: Printer) -> Iterator[str]:
         yield printer.style(f"  {failure.task} {outcome(failure.outcome)}", "red")
         if blocked := tally.blocked.get(failure.task):
             yield f"    blocks {count(len(blocked), 'task')}: {listed(blocked, 3)}"
-        yield f"    treadle logs {failure.task}"
+        yield f"    {again.records('logs', failure.task)}"
 
 
 def _state(tally: Tally, state: RunState) -> str:
