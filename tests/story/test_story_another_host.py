@@ -1,7 +1,8 @@
-"""A run that was killed on another host: its tasks may still be at work there, where nobody can see them."""
+"""What another host or another user left behind: taken over only where nobody can be at work any longer."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 
@@ -50,3 +51,23 @@ def test_whoever_only_looks_needs_not_wait_for_it(killed):
     assert killed.will_run() == {"slow"}
     assert "was interrupted" in killed.treadle("why", "slow").stdout
     assert "slow" in killed.treadle("status").stdout
+
+
+def test_a_lock_that_another_user_left_is_taken_away_by_unlock_alone(folder):
+    folder.flow(
+        '[[rules]]\nname = "r"\noutput = ["r.txt"]\nshell = "touch began; sleep 60; echo > {output}"\n'
+    )
+    run = folder.start("run")
+    folder.until("began")
+    run.kill()
+    run.communicate()
+    lock = json.loads(folder.read(".treadle/lock"))
+    folder.write(".treadle/lock", json.dumps({**lock, "uid": os.getuid() + 1, "user": "somebody"}))
+    for args in (("run",), ("run", "--wait"), ("touch",), ("clean", "-y")):
+        done = folder.treadle(*args, exits=3)
+        assert "was left behind by somebody on" in done.stderr
+        assert "treadle unlock" in done.stderr
+    assert folder.will_run() == {"r"}
+    assert "removed the lock of somebody" in folder.treadle("unlock").stderr
+    folder.flow('[[rules]]\nname = "r"\noutput = ["r.txt"]\nshell = "echo > {output}"\n')
+    assert "was killed" in folder.treadle("run").stderr
