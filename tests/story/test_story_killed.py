@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -178,4 +179,30 @@ def test_killed_twice_at_the_same_place_the_third_run_goes_on(folder, hosted):
         if killed.code == 0 or (inner / ".treadle/runs/latest").resolve().name != inner.runs()[0]:
             break  # it came past the recovery
         goes_on(inner, hosted)
+    assert number > 5
+
+
+@pytest.mark.parametrize(
+    ("command", "step"), [("evict left flaky -y", 1), ("touch", 1), ("clean -y", 1), ("run --force both", 3)]
+)
+def test_other_commands_that_are_killed_leave_records_that_say_what_is_there(folder, hosted, command, step):
+    done = fresh(folder, "done")
+    assert hosted.treadle(done, "run", "-j2").code == 0
+    for number in range(1, 100, step):
+        inner = type(folder)(folder / str(number))
+        shutil.copytree(done.path, inner.path, symlinks=True)
+        killed = hosted.treadle(inner, *command.split(), when="move", number=number)
+        if not hosted.met:
+            break
+        assert killed.code == -9
+        plan = json.loads(hosted.treadle(inner, "plan", "--json").out)
+        to_run = {task["id"] for task in plan["tasks"] if task["will_run"]}
+        if command.startswith("evict"):
+            assert to_run == {"broken"}, "whether it is there or was removed on purpose"
+        if command == "touch":
+            assert to_run <= {"broken"}
+        (inner / "killed").unlink(missing_ok=True)
+        ended = hosted.treadle(inner, "run")
+        assert ended.code == 0, ended.err
+        assert inner.read("last.txt") == WHOLE["last.txt"]
     assert number > 5
