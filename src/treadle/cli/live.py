@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -120,7 +121,11 @@ class TerminalWatcher(PlainWatcher):
         self.began = time.monotonic()
         self.live = Live(
             get_renderable=self.render,
-            console=Console(file=Lasting(sys.stderr), highlight=False),  # type: ignore[arg-type]
+            console=Console(
+                file=Lasting(sys.stderr),  # type: ignore[arg-type]
+                highlight=False,
+                no_color=not printer.err_colour,
+            ),
             refresh_per_second=5,
             transient=True,
         )
@@ -173,7 +178,7 @@ def watcher(printer: Printer, mask: Mask, again: Again) -> Watcher:
     """The watcher that fits where stderr goes."""
     if printer.quiet:
         return QuietWatcher(printer, mask, again)
-    if sys.stderr.isatty() and printer.err_colour:
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":  # NO_COLOR is about colour alone
         return TerminalWatcher(printer, mask, again)
     return PlainWatcher(printer, mask, again)
 
