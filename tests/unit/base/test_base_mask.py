@@ -70,3 +70,10 @@ def test_a_secret_that_comes_later_counts_too():
     assert made.text("one two") == "*** two"
     made.add("two")
     assert made.text("one two") == "*** ***"
+
+
+def test_in_a_value_every_text_is_masked_and_no_number():
+    mask = Mask()
+    mask.add("7")
+    value = {"pin 7": ["7", 7, 1.7, None, True, ("a7",)]}
+    assert mask.within(value) == {"pin ***": ["***", 7, 1.7, None, True, ["a***"]]}

@@ -159,3 +159,13 @@ def test_what_is_no_run_is_left_alone(state: StateFolder) -> None:
     assert os.path.exists(half.root)  # without a journal, but young: it may be about to begin
     os.utime(half.root, (1, 1))
     assert prune(state, keep=1) == [half.run]
+
+
+def test_what_cannot_be_read_ends_no_run_in_an_error(state: StateFolder) -> None:
+    odd = state.run(run_of(state))
+    os.unlink(odd.events)
+    os.mkdir(odd.events)
+    for _ in range(3):
+        run_of(state)
+    assert odd.run not in prune(state, keep=1)
+    assert os.path.exists(odd.root)
