@@ -274,3 +274,43 @@ def test_samples_that_a_pattern_finds_order_the_rules_as_well() -> None:
     split = rule("split", '"raw/{sample}.fq"', "out/{sample}/part.txt")
     found = tasks(merge + split, ["raw/S1.fq"], head=SAMPLE_PATTERN)
     assert found["merge/sample=S1"].inputs == ("out/S1/part.txt",)
+
+
+@pytest.mark.parametrize(
+    ("entry", "more", "refused"),
+    [
+        ("in/*", 'log = "in/a.log"', True),
+        ("in/*", 'benchmark = "in/a.tsv"', True),
+        ("in/*.txt", 'log = "in/a.log"', False),
+        ("in/{s}.txt", 'log = "in/{s}.log.txt"', True),
+        ("in/{s}.txt", 'log = "in/{s}.txt.log"', False),
+        ("in/{s}.txt", 'log = "logs/{s}.txt"', False),
+        ("**/*.txt", 'log = "deep/down/a.txt"', True),
+    ],
+)
+def test_a_log_that_the_next_run_would_take_for_an_input_is_refused(
+    entry: str, more: str, refused: bool
+) -> None:
+    output = "out/{s}.bin" if "{s}" in entry else "out.bin"
+    text = f'[[rules]]\nname = "a"\ninput = ["{entry}"]\noutput = ["{output}"]\n{more}\nshell = "x"\n'
+    if refused:
+        assert error(text, ["in/x.txt"]).code == "log-feeds-input"
+    else:
+        assert len(tasks(text, ["in/x.txt"])) == 1
+
+
+def test_a_log_beside_planned_files_is_no_input() -> None:
+    text = """
+[[rules]]
+name = "make"
+output = ["in/x.txt"]
+shell = "x"
+
+[[rules]]
+name = "a"
+input = ["in/*"]
+output = ["out.bin"]
+log = "in/a.log"
+shell = "x"
+"""
+    assert tasks(text, ["in/a.log"])["a"].inputs == ("in/x.txt",)

@@ -21,6 +21,7 @@ from treadle.rules.expand.expansion import Expansion, RuleInfo
 from treadle.rules.expand.finder import Finder
 from treadle.rules.expand.hunting import feeders
 from treadle.rules.expand.ordering import Feeds, Makers, feeds, in_order
+from treadle.rules.expand.own_logs import check_logs
 from treadle.rules.expand.prune import prune
 from treadle.rules.expand.rows import Values
 from treadle.rules.expand.samples_on_disk import Hunt, bag, empty_source, hunts
@@ -73,6 +74,7 @@ class _Expander:
         fed_by = feeds(blueprints, makers, ground.sources)
         order = in_order(blueprints, fed_by, self.findings)
         first = feeders(found, blueprints, makers, fed_by, self.findings)
+        check_logs(blueprints, makers, self.findings)
         self._settle()
         if found:
             self._expand(blueprints, [n for n in order if n in first], fed_by, _all(ground))
