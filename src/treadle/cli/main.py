@@ -67,7 +67,8 @@ def dispatch(args: list[str]) -> int:
     name = args[0] if args else ""
     if name not in COMMANDS:
         return _no_command(args)
-    gc.disable()  # a plan makes no rings, and the collector would walk over 100,000 tasks again and again
+    if name != "logs":  # which may follow a run for days
+        gc.disable()  # a plan makes no rings, and the collector would walk over 100,000 tasks again and again
     _import_msgspec()
 
     from treadle.cli.options import subcommand_parser
