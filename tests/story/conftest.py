@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from story_trouble import processes
 
 TREADLE = str(pathlib.Path(sys.executable).with_name("treadle"))
 HEAD = '[workflow]\nname = "story"\nstrict_shell = true\n'
@@ -117,5 +121,9 @@ class Folder:
 
 
 @pytest.fixture
-def folder(tmp_path: pathlib.Path) -> Folder:
-    return Folder(tmp_path)
+def folder(tmp_path: pathlib.Path) -> Iterator[Folder]:
+    """A folder of one test. What a test that failed left running there ends with it."""
+    yield Folder(tmp_path)
+    for pid in processes(tmp_path):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)

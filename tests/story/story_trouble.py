@@ -38,28 +38,38 @@ def mortal() -> None:
 
 
 def processes(path: pathlib.Path) -> dict[int, str]:
-    """Living processes that were started from a folder (`Folder.env` makes it their HOME) or work in it."""
-    found = {}
-    home = f"HOME={path}".encode()
-    for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) == os.getpid():
-            continue
-        root = pathlib.Path("/proc", name)
-        try:
-            environ = (root / "environ").read_bytes().split(b"\0")
-            works_here = os.readlink(root / "cwd") == str(path)
-            if (home in environ or works_here) and (root / "stat").read_text().rsplit(")", 1)[1].split()[
-                0
-            ] not in "ZX":
-                found[int(name)] = (root / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
-        except OSError:  # it went meanwhile, or was never ours to see
-            continue
-    return found
+    """Living processes that were started from a folder or one below it (`Folder.env` makes it their HOME), or
+    that work in it; with the words of their commands."""
+    return {pid: words for pid, words in map(_look, _numbers()) if words and _is_of(pid, path)}
+
+
+def _numbers() -> list[int]:
+    """Of all processes but this one; none where there is no /proc."""
+    names = os.listdir("/proc") if os.path.isdir("/proc") else []
+    return [int(name) for name in names if name.isdigit() and int(name) != os.getpid()]
+
+
+def _look(pid: int) -> tuple[int, str]:
+    """The words of a process, nothing when it has ended (no one has words that has)."""
+    try:
+        return pid, pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+    except OSError:
+        return pid, ""
+
+
+def _is_of(pid: int, path: pathlib.Path) -> bool:
+    home = os.fsencode(f"HOME={path}")
+    try:
+        environ = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        works_in = os.readlink(f"/proc/{pid}/cwd")
+    except OSError:  # it went meanwhile, or was never ours to see
+        return False
+    return works_in == str(path) or any(one == home or one.startswith(home + b"/") for one in environ)
 
 
 def none_left(path: pathlib.Path) -> None:
     """No process of the folder lives on."""
-    until(lambda: not processes(path), f"the end of {processes(path)}", seconds=5)
+    until(lambda: not processes(path), f"the end of {processes(path)}", seconds=20)
 
 
 # Loads the command once and runs it in forks: a kill at each of a hundred places must not cost a hundred

@@ -256,3 +256,33 @@ def test_a_task_that_runs_its_own_workflow_is_refused_by_the_lock(folder):
     folder.treadle("run")
     assert folder.read("nested.txt") == "3\n"
     assert "in use by" in folder.read("said.txt")
+
+
+def test_a_temporary_output_stays_while_a_reader_of_it_has_failed_or_is_blocked(folder):
+    flow = (
+        rule("base", "echo base > {output}", more="temporary = true")
+        + rule("good", "cat {input} > {output}", more='input = ["base.txt"]')
+        + rule("bad", "cat {input} nowhere > {output}", more='input = ["base.txt"]')
+        + rule("blocked", "cat {input} > {output}", more='input = ["bad.txt", "base.txt"]')
+    )
+    folder.flow(flow)
+    folder.treadle("run", "-k", exits=1)
+    assert folder.read("base.txt") == "base\n"
+    folder.flow(flow.replace(" nowhere", ""))
+    assert folder.run_as_previewed() == {"bad", "blocked"}
+    assert not (folder / "base.txt").exists()
+    nothing_more_to_do(folder)
+
+
+def test_a_run_inside_of_a_task_ends_with_it(folder):
+    """A task that runs a workflow of its own, in another folder: Ctrl-C reaches what that one runs."""
+    inner = type(folder)(folder / "inner")
+    inner.flow(rule("deep", "touch begun; sleep 300"))
+    folder.flow(rule("outer", f"cd inner; '{TREADLE}' run"))
+    run = folder.start("run")
+    folder.until("inner/begun")
+    run.terminate()
+    run.communicate(timeout=60)
+    assert run.returncode == 143
+    none_left(folder.path)
+    assert inner.events()[-1]["event"] == "run_ended"
