@@ -84,7 +84,7 @@ def clean(
         if session.recovered.interrupted:
             planned = plan_of(request)
         named = Named(planned.plan, request.targets, planned.workdir)
-        sources = _Sources(planned)
+        sources = _Sources(planned, session.past)
         if failed:
             found = Cleaning(tuple(_set_aside(named, sources, planned.workdir)))
         else:
@@ -98,14 +98,18 @@ def clean(
 
 
 class _Sources:
-    """What is never deleted: inputs that no task makes, the workflow file, scripts; and what holds any."""
+    """What is never deleted: inputs that no task makes, the workflow file, scripts, what stood in output
+    folders before; and what holds any."""
 
-    def __init__(self, planned: Planned) -> None:
+    def __init__(self, planned: Planned, past: Past) -> None:
         plan, workdir, flowdir = planned.plan, planned.workdir, planned.workflow.folder
         scripts = (task.command.script_file for task in plan.tasks.values())
         files = {place_of(one, workdir, flowdir) for one in scripts if one}
         files.add(os.path.abspath(planned.workflow.file))
         self._paths = {*plan.sources, *(relative_to(one, workdir) for one in files)} - plan.producer.keys()
+        for task in plan.tasks.values():
+            evidence = past.evidence(evidence_key(plan.name, task.id, task.outputs))
+            self._paths.update(evidence.foreign if evidence is not None else ())
         self._index = PathIndex(self._paths)
 
     def hold(self, path: str) -> bool:

@@ -26,7 +26,7 @@ from treadle.engine.check import Eyes, same
 from treadle.engine.slate import recorded_outputs
 from treadle.plan.select import select
 from treadle.plan.task import ScheduledPlan, ScheduledTask
-from treadle.records.event import End, FileRecord, OutputEvicted, evidence_key
+from treadle.records.event import End, Evidence, FileRecord, OutputEvicted, evidence_key
 from treadle.records.line import Evicted
 from treadle.records.lock import LockNews
 from treadle.records.past import Past
@@ -42,12 +42,14 @@ class Burial(Struct, frozen=True):
 
 
 class Kept(Struct, frozen=True):
-    """An output that must stay: its own task is not done (`reasons`), or `needed_by` is not."""
+    """An output that must stay: its own task is not done (`reasons`), or `needed_by` is not, or it is a
+    folder that `holds` a file which stood there before its task ever ran."""
 
     task: str
     path: str
     reasons: tuple[AnyReason, ...] = ()
     needed_by: str = ""
+    holds: str = ""
 
 
 class Eviction(Struct, frozen=True):
@@ -107,17 +109,26 @@ def _survey(planned: Planned, request: Request, past: Past) -> tuple[View, Evict
     free = {(task.id, path) for task, path in removable(plan, ends, rules)}
     burials: list[Burial] = []
     kept: list[tuple[ScheduledTask, str]] = []
+    holding: list[Kept] = []
     by_hand = {line.record.path for line in lost}
     for task in named.tasks():
         for path in named.outputs(task):
             record = view.facts.records.get(path)
             if record is None or (path in view.facts.evicted and path not in by_hand):
                 continue  # it was never made, or has its tombstone
-            if (task.id, path) in free:
+            if holds := _foreign_in(path, view.facts.evidence.get(task.id)):
+                holding.append(Kept(task.id, path, holds=holds))
+            elif (task.id, path) in free:
                 burials.append(Burial(task.id, _key(plan, task), record, path not in by_hand))
             else:
                 kept.append((task, path))
-    return view, Eviction(tuple(burials), tuple(_reasons(view, kept, ends)))
+    return view, Eviction(tuple(burials), (*holding, *_reasons(view, kept, ends)))
+
+
+def _foreign_in(path: str, evidence: Evidence | None) -> str:
+    """The first file in an output folder that its task did not make; empty: there is none."""
+    foreign = evidence.foreign if evidence is not None else ()
+    return next((one for one in foreign if one.startswith(f"{path}/")), "")
 
 
 def _deleted_by_hand(plan: ScheduledPlan, named: Named, past: Past, workdir: str) -> Iterator[Evicted]:

@@ -76,6 +76,8 @@ def _words(found: Eviction, args: argparse.Namespace) -> list[str]:
 
 
 def _why(kept: Kept) -> str:
+    if kept.holds:
+        return f"it holds {kept.holds}, which stood there before {kept.task} made anything"
     if kept.reasons:
         return f"{kept.task} is not up to date: {'; '.join(reason(one) for one in kept.reasons)}"
     return f"{kept.needed_by or 'another task'} still has to run and reads it"
@@ -101,7 +103,13 @@ def _object(found: Eviction) -> dict[str, Any]:
             {"path": one.record.path, "task": one.task, "was_there": one.there} for one in found.burials
         ],
         "kept": [
-            {"path": one.path, "task": one.task, "reasons": list(one.reasons), "needed_by": one.needed_by}
+            {
+                "path": one.path,
+                "task": one.task,
+                "reasons": list(one.reasons),
+                "needed_by": one.needed_by,
+                "holds": one.holds,
+            }
             for one in found.kept
         ],
     }

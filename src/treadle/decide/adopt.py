@@ -43,7 +43,8 @@ def taken_over(task: ScheduledTask, facts: Facts, note: str) -> Evidence:
     script = (task.command.script_file,) if task.command.script_file else ()
     before = {path: record for path in (*task.inputs, *script) if (record := look(path))}
     after = {path: record for path in task.outputs if (record := facts.record(path))}
-    return take(task, before, after, note=note)
+    known = facts.evidence.get(task.id)
+    return take(task, before, after, foreign=known.foreign if known is not None else (), note=note)
 
 
 def touch(plan: ScheduledPlan, past: Past, options: Options) -> dict[str, Evidence]:

@@ -35,19 +35,20 @@ def take(
     after: Mapping[str, FileRecord],
     *,
     later: Mapping[str, FileRecord] | None = None,
+    foreign: tuple[str, ...] = (),
     note: str = "",
 ) -> Evidence:
     """What a success leaves: inputs and script (under its path with tokens) as they were `before` the
     attempt, outputs as they were `after` it.
 
     `later` are inputs and script as they were after it, when they were looked at again: one that is
-    another by then makes the result stale.
+    another by then makes the result stale. `foreign` as in the evidence.
     """
     stale: tuple[str, ...] = ()
     if later is not None:
         paths = (*task.inputs, task.command.script_file) if task.command.script_file else task.inputs
         stale = tuple([path for path in paths if _moved(before.get(path), later.get(path))])
-    return _written(task, _observe(task, before.get, after.get), stale, note)
+    return _written(task, _observe(task, before.get, after.get), stale, foreign, note)
 
 
 def compare(task: ScheduledTask, evidence: Evidence, look: Look) -> tuple[AnyReason, ...]:
@@ -123,7 +124,13 @@ def _observe(task: ScheduledTask, inputs: Look, outputs: Look) -> _Seen:
     )
 
 
-def _written(task: ScheduledTask, seen: _Seen, stale: tuple[str, ...] = (), note: str = "") -> Evidence:
+def _written(
+    task: ScheduledTask,
+    seen: _Seen,
+    stale: tuple[str, ...] = (),
+    foreign: tuple[str, ...] = (),
+    note: str = "",
+) -> Evidence:
     return Evidence(
         identity=identity(task, seen.script),
         identity_format=FORMAT,
@@ -131,6 +138,7 @@ def _written(task: ScheduledTask, seen: _Seen, stale: tuple[str, ...] = (), note
         inputs=seen.inputs,
         outputs=seen.outputs,
         stale=stale,
+        foreign=foreign,
         note=note,
         env=task.command.env,
         script=seen.script,
@@ -159,5 +167,6 @@ def _refreshed(old: Evidence, now: Evidence) -> Evidence:
         now,
         inputs=tuple([recorded.get(one.path, one) if gone(one) else one for one in now.inputs]),
         outputs=now.outputs,
+        foreign=old.foreign,
         note=old.note,
     )

@@ -7,13 +7,14 @@ known to those that read it.
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
 from treadle.base.digest import blake2b
-from treadle.base.files import look
+from treadle.base.files import look, set_aside_from
 from treadle.decide.evidence import take
 from treadle.decide.folder import folder_stat, own_below
 from treadle.decide.look import digest_of, place_of, readable, record_of
@@ -53,8 +54,8 @@ class Made(Struct, frozen=True):
     """What an attempt left after exit 0.
 
     `missing` outputs fail it; `untouched` ones stood there before and are as they were. `later` has the
-    inputs as they are now, where any of them was changed meanwhile. `readings` are to be done before the
-    evidence can be taken.
+    inputs as they are now, where any of them was changed meanwhile. `foreign` as in the evidence, before
+    which `readings` are to be done.
     """
 
     task: ScheduledTask
@@ -64,6 +65,7 @@ class Made(Struct, frozen=True):
     missing: tuple[str, ...] = ()
     untouched: tuple[str, ...] = ()
     readings: tuple[Reading, ...] = ()
+    foreign: tuple[str, ...] = ()
 
     @property
     def is_small(self) -> bool:
@@ -90,6 +92,7 @@ class Eyes:
         self.flowdir = flowdir
         self._known = {path: record for path, record in (known or {}).items() if record and record.digest}
         self.made: dict[str, FileRecord] = {}  # temporary outputs of this run
+        self.foreign: set[str] = set()  # what stood in output folders before this run made them
 
     def place(self, path: str) -> str:
         """Where a path of the plan stands."""
@@ -147,9 +150,14 @@ class Eyes:
         return sum(one.size for one in records if one and not one.digest and readable(one, limit))
 
     def after(
-        self, task: ScheduledTask, before: dict[str, FileRecord], standing: Mapping[str, FileRecord]
+        self,
+        task: ScheduledTask,
+        before: dict[str, FileRecord],
+        standing: Mapping[str, FileRecord],
+        foreign: Collection[str] = (),
     ) -> Made:
-        """Look at what exit 0 left. `standing` are the outputs that stood there when it began."""
+        """Look at what exit 0 left. `standing` are the outputs that stood there when it began, and with a
+        folder what was in it; `foreign` what the last success knew as such."""
         after: dict[str, FileRecord] = {}
         missing: list[str] = []
         untouched: list[str] = []
@@ -175,7 +183,32 @@ class Eyes:
             (),
             tuple(untouched),
             tuple(self._unread(task, before, now, after)),
+            self._foreign(task, standing, foreign),
         )
+
+    def _foreign(
+        self, task: ScheduledTask, standing: Mapping[str, FileRecord], known: Collection[str]
+    ) -> tuple[str, ...]:
+        """The files below output folders that are as they stood there before, but for what earlier attempts
+        left: of a resumable task anything, of others what was set aside."""
+        inside = [one for path, one in standing.items() if path not in task.outputs]
+        if task.policy.resumable:
+            inside = [one for one in inside if one.path in known]
+        return tuple(
+            sorted(
+                one.path
+                for one in inside
+                if self._stands(one) and not any(map(set_aside_from, one.path.split("/")))
+            )
+        )
+
+    def _stands(self, record: FileRecord) -> bool:
+        """Whether a file is still the one of the record, links not followed."""
+        try:
+            stat = os.lstat(self.place(record.path))
+        except OSError:
+            return False
+        return (stat.st_size, stat.st_mtime_ns, stat.st_ino) == (record.size, record.mtime, record.inode)
 
     def _unread(
         self,
@@ -205,7 +238,8 @@ class Eyes:
             after = {path: fresh.get(path, record) for path, record in made.after.items()}
         else:
             before, after = made.before, made.after
-        evidence = take(made.task, before, after, later=made.later)
+        evidence = take(made.task, before, after, later=made.later, foreign=made.foreign)
+        self.foreign.update(made.foreign)
         if made.task.temporary:
             self.made.update((record.path, record) for record in evidence.outputs)
         return evidence

@@ -70,7 +70,8 @@ class Concluder:
             self._fail(attempt, outcome)
             return
         try:
-            made = self._eyes.after(attempt.task, attempt.before, attempt.standing)
+            standing, foreign = attempt.standing, attempt.slate.foreign
+            made = self._eyes.after(attempt.task, attempt.before, standing, foreign)
             if made.missing:
                 self._fail(attempt, _failed(outcome, _missing(made.missing)))
             elif made.is_small:

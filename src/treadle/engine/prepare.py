@@ -58,7 +58,8 @@ class Preparer:
         task = launch.task
         slate = EMPTY
         if task.outputs and any(is_there(self._eyes.place(path)) for path in task.outputs):
-            slate = look_over(task, self._recorded(task), self._eyes)
+            recorded, foreign = self._recorded(task)
+            slate = look_over(task, recorded, self._eyes, foreign)
         attempt = Attempt(task, launch.attempt, launch.n, launch.resources, slate)
         return attempt, self.submitted(launch, now, tuple(slate.standing.values()))
 
@@ -76,17 +77,19 @@ class Preparer:
             resumable=launch.task.policy.resumable,
         )
 
-    def _recorded(self, task: ScheduledTask) -> dict[str, FileRecord]:
-        """How earlier successes left these outputs, whichever task made them."""
-        key = evidence_key(self._plan, task.id, task.outputs)
-        recorded = recorded_outputs(self._past.evidence(key))
+    def _recorded(self, task: ScheduledTask) -> tuple[dict[str, FileRecord], tuple[str, ...]]:
+        """How earlier successes left these outputs, whichever task made them, and what is foreign in them."""
+        evidence = self._past.evidence(evidence_key(self._plan, task.id, task.outputs))
+        recorded = recorded_outputs(evidence)
+        foreign = evidence.foreign if evidence is not None else ()
         for path in task.outputs:
             if path not in recorded:
                 maker = self._past.maker(path)
-                found = recorded_outputs(self._past.evidence(maker)) if maker else {}
-                if path in found:
+                other = self._past.evidence(maker) if maker else None
+                if other is not None and path in (found := recorded_outputs(other)):
                     recorded[path] = found[path]
-        return recorded
+                    foreign += other.foreign
+        return recorded, foreign
 
     def submission(self, attempt: Attempt) -> tuple[Submission, list[Moved]]:
         """Make the slate clean and the command ready. Raises `DiskError`."""

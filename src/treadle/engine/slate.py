@@ -8,7 +8,7 @@ what the attempt made or changed is set aside at once, file by file where a fold
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -29,18 +29,22 @@ class Moved(Struct, frozen=True):
 
 class Slate(Struct, frozen=True):
     """What is to be done before an attempt. `standing` is what stands there at its begin, by path, and with
-    a folder all files below it."""
+    a folder all files below it that are not to go; `foreign` as in the evidence of the last success."""
 
     standing: dict[str, FileRecord] = {}
     remove: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
 
 
 EMPTY = Slate()
 
 
-def look_over(task: ScheduledTask, recorded: Mapping[str, FileRecord], eyes: Eyes) -> Slate:
-    """Look at the outputs before an attempt; `recorded` is how earlier successes left them.
+def look_over(
+    task: ScheduledTask, recorded: Mapping[str, FileRecord], eyes: Eyes, foreign: Collection[str] = ()
+) -> Slate:
+    """Look at the outputs before an attempt; `recorded` is how earlier successes left them, and `foreign`
+    what stood in output folders before these made any of it.
 
     Nothing is touched yet: the intent must be written first. Raises `DiskError`.
     """
@@ -56,11 +60,13 @@ def look_over(task: ScheduledTask, recorded: Mapping[str, FileRecord], eyes: Eye
         if task.policy.resumable or before is None:
             if now.folder:
                 standing.update((one.path, one) for one in below(path, eyes.place(path)))
-        elif _is_as_recorded(before, now, eyes, task.policy.digest_limit):
-            gone.append(path)
         else:
-            aside.append(path)
-    return Slate(standing, tuple(gone), tuple(aside)) if standing else EMPTY
+            stays = frozenset(one for one in foreign if one.startswith(f"{path}/")) if now.folder else ()
+            theirs = gone if _is_as_recorded(before, now, eyes, task.policy.digest_limit) else aside
+            theirs += _all_but(path, eyes.place(path), stays) if stays else [path]
+            if stays:
+                standing.update((one.path, one) for one in below(path, eyes.place(path)) if one.path in stays)
+    return Slate(standing, tuple(gone), tuple(aside), tuple(foreign)) if standing else EMPTY
 
 
 def recorded_outputs(evidence: Evidence | None) -> dict[str, FileRecord]:
@@ -74,6 +80,14 @@ def _is_as_recorded(before: FileRecord, now: FileRecord, eyes: Eyes, limit: int 
             return not changed(before, now)
         now = record_of(now.path, now, digest_of(eyes.place(now.path), now.folder, limit))
     return same(before, now) or not changed(before, now)
+
+
+def _all_but(path: str, place: str, stays: Collection[str]) -> Iterator[str]:
+    """What is in a folder beside the files that are to stay; a folder without any of them goes as one."""
+    for folder, name, _ in _walk(place, keep=_folders_of(stays, path)):
+        inner = "/".join(filter(None, (path, folder, name)))
+        if inner not in stays:
+            yield inner
 
 
 def sweep(task: ScheduledTask, slate: Slate, eyes: Eyes) -> list[Moved]:
@@ -118,15 +132,14 @@ def _move(path: str, place: str) -> list[Moved]:
 
 def _set_aside_below(path: str, place: str, standing: Mapping[str, FileRecord]) -> Iterator[Moved]:
     """What was made or changed in a folder that stood there before; a folder that is new goes as one."""
-    old_folders = set(_folders_of(standing, path))
-    for folder, name, stat in list(_walk(place, keep=old_folders)):
+    for folder, name, stat in list(_walk(place, keep=_folders_of(standing, path))):
         inner = f"{folder}/{name}" if folder else name
         before = standing.get(f"{path}/{inner}")
         if before is None or not same(before, record_of(before.path, stat)):
             yield from _move(f"{path}/{inner}", os.path.join(place, inner))
 
 
-def _folders_of(standing: Mapping[str, FileRecord], path: str) -> Iterator[str]:
+def _folders_of(standing: Iterable[str], path: str) -> Iterator[str]:
     """Folders below `path` in which something stood, as paths below it."""
     start = len(path) + 1
     for other in standing:

@@ -34,8 +34,12 @@ class Undertaker:
             return None
         if there is None:
             return None
-        record = self._eyes.made.get(path) or recorded_outputs(self._past.evidence(key)).get(path)
+        before = self._past.evidence(key)
+        record = self._eyes.made.get(path) or recorded_outputs(before).get(path)
         if record is None or not same(record, there):
+            return None
+        foreign = (*self._eyes.foreign, *(before.foreign if before is not None else ()))
+        if there.folder and any(one.startswith(f"{path}/") for one in foreign):
             return None
         self._buried[path] = record
         return OutputEvicted(time=now, task=task.id, key=key, record=record)

@@ -64,6 +64,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `identity` is the digest of the command's identity and `identity_format` the version of its recipe;
     `text` the command (token form, cut at 4 kB) for showing what changed. `inputs` as they were before
     the attempt, `outputs` after it. `stale`: an input changed while the attempt ran.
+    `foreign`: files in output folders that stood there before the task ever ran, and that it left alone.
     `note`: `adopted` or `touched` when nothing was run. `env`, `hooks` and `shell` (name and value) are for
     showing what changed, as `text` is.
     """
@@ -74,6 +75,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     inputs: tuple[FileRecord, ...] = ()
     outputs: tuple[FileRecord, ...] = ()
     stale: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
     note: str = ""
     env: tuple[tuple[str, str], ...] = ()
     script: FileRecord | None = None

@@ -139,3 +139,49 @@ def test_a_dead_link_that_the_attempt_made_goes_too(tmp_path: Path) -> None:
     (tmp_path / "x").symlink_to("nowhere")
     set_aside_made(("x",), {}, str(tmp_path))
     assert os.listdir(tmp_path) == ["x.failed"]
+
+
+def test_in_a_folder_that_was_made_what_stood_there_before_stays(tmp_path: Path, eyes: Eyes) -> None:
+    (tmp_path / "d/raw/deep").mkdir(parents=True)
+    (tmp_path / "d/raw/deep/mine").write_text("mine")
+    first = clean(task("d"), {}, eyes)
+    (tmp_path / "d/made").write_text("made")
+    (tmp_path / "d/raw/made").write_text("made")
+    (tmp_path / "d/new/deep").mkdir(parents=True)
+    (tmp_path / "d/new/deep/made").write_text("made")
+    made = eyes.after(task("d"), {}, first)
+    assert made.foreign == ("d/raw/deep/mine",)
+    recorded = {"d": made.readings[0].read()}
+    slate = look_over(task("d"), recorded, eyes, made.foreign)
+    assert sorted(slate.remove) == ["d/made", "d/new", "d/raw/made"]
+    assert set(slate.standing) == {"d", "d/raw/deep/mine"}
+    sweep(task("d"), slate, eyes)
+    assert [str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*") if one.is_file()] == [
+        "d/raw/deep/mine"
+    ]
+    again = eyes.after(task("d"), {}, slate.standing, slate.foreign)
+    assert again.foreign == made.foreign
+
+
+def test_in_a_folder_that_someone_changed_what_stood_there_before_stays_too(
+    tmp_path: Path, eyes: Eyes
+) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/mine").write_text("mine")
+    (tmp_path / "d/made").write_text("made")
+    recorded = {"d": record(eyes, "d")}
+    (tmp_path / "d/made").write_text("edited by someone")
+    slate = look_over(task("d"), recorded, eyes, ["d/mine"])
+    assert sweep(task("d"), slate, eyes) == [Moved("d/made", str(tmp_path / "d/made.failed"))]
+    assert sorted(os.listdir(tmp_path / "d")) == ["made.failed", "mine"]
+
+
+def test_what_the_attempt_changed_or_an_earlier_one_left_is_not_foreign(tmp_path: Path, eyes: Eyes) -> None:
+    (tmp_path / "d/old.failed").mkdir(parents=True)
+    for name in ("d/changed", "d/left.failed", "d/old.failed/x", "d/same"):
+        (tmp_path / name).write_text("x")
+    standing = clean(task("d"), {}, eyes)
+    (tmp_path / "d/changed").write_text("changed")
+    assert eyes.after(task("d"), {}, standing).foreign == ("d/same",)
+    assert eyes.after(task("d", resumable=True), {}, standing).foreign == ()
+    assert eyes.after(task("d", resumable=True), {}, standing, ["d/same"]).foreign == ("d/same",)
