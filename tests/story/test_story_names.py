@@ -123,6 +123,15 @@ def test_a_work_folder_of_any_name(folder, name):
     folder.treadle("run", file, "--force", "flat")
 
 
+def test_a_work_folder_that_is_reached_by_a_link_is_the_same_folder(folder):
+    inner = type(folder)(folder / "real")
+    fill(inner, ["one"])
+    (folder / "link").symlink_to("real")
+    assert len(inner.run_as_previewed()) == 4
+    assert folder.will_run("link/main.oxoflow") == set()
+    assert type(folder)(folder / "link").run_as_previewed() == set()
+
+
 @pytest.mark.parametrize("name", ["a\nb", "a\tb", "a/b", "..", "a\0b", "a\x7fb", "x" * 260])
 def test_values_that_no_name_may_have_are_refused(folder, name):
     folder.flow(FLOW)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 
 import pytest
 from conftest import TREADLE
@@ -286,3 +287,44 @@ def test_a_run_inside_of_a_task_ends_with_it(folder):
     assert run.returncode == 143
     none_left(folder.path)
     assert inner.events()[-1]["event"] == "run_ended"
+
+
+def test_a_task_that_stops_itself_is_ended_with_the_run(folder):
+    folder.flow(rule("stopped", "trap 'echo heard > heard; exit 1' TERM; touch begun; kill -STOP $$"))
+    run = folder.start("run", "--grace", "1h")
+    folder.until("begun")
+    until(lambda: stopped(folder), "the stop")
+    run.terminate()
+    run.communicate(timeout=60)
+    assert run.returncode == 143
+    assert folder.read("heard") == "heard\n"
+    none_left(folder.path)
+
+
+def stopped(folder) -> bool:
+    """Whether some process of the folder is stopped."""
+    for pid in processes(folder.path):
+        with suppress(OSError), open(f"/proc/{pid}/stat") as file:
+            if file.read().rsplit(")", 1)[1].split()[0] == "T":
+                return True
+    return False
+
+
+def test_a_task_that_kills_the_driver_loses_only_itself(folder):
+    folder.flow(
+        rule("early", "echo early > {output}")
+        + rule(
+            "deadly",
+            "test -e done || { touch done; kill -KILL $PPID; }; cat {input} > {output}",
+            more='input = ["early.txt"]',
+        )
+    )
+    assert folder.treadle("run", exits=None).returncode == -9
+    assert folder.run_as_previewed() == {"deadly"}
+    nothing_more_to_do(folder)
+
+
+def test_a_device_as_an_input_is_read_as_nothing(folder):
+    folder.flow(rule("reader", "cat {input} > {output}", more='input = ["/dev/null"]'))
+    assert folder.run_as_previewed() == {"reader"}
+    nothing_more_to_do(folder)
