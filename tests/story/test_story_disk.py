@@ -166,6 +166,7 @@ def test_a_task_that_fills_the_disk_waits_for_space_and_goes_on(folder, mount):
     _, err = run.communicate(timeout=60)
     assert run.returncode == 0, err
     assert "full" in err
+    assert f"hardly anything is free on the file system of '{disk.path}" in err
     ends = [event["outcome"]["reason"] for event in disk.events() if event["event"] == "attempt_ended"]
     assert ends == ["disk"], "it burns no retry"
     assert (disk / "large.txt").stat().st_size == 15_000_000

@@ -106,7 +106,8 @@ class Concluder:
         task = attempt.task
         if outcome.reason is EndReason.APP and (full := self._full_folders(attempt)):
             self.full.update(full)
-            outcome = replace(outcome, reason=EndReason.DISK)
+            message = outcome.message or f"hardly anything is free on the file system of '{full[0]}'"
+            outcome = replace(outcome, reason=EndReason.DISK, message=message)
         if not task.policy.resumable:
             self._clear(attempt)
         if outcome.reason in _TOLD:
