@@ -67,6 +67,18 @@ def test_a_command_that_is_named_to_go_on_does_not_hold_it(folder):
     assert "s3cr3t" not in folder.treadle("run", "bad", f"token={SECRET}", exits=1).stderr
 
 
+def test_what_was_no_secret_once_is_not_shown_as_an_old_value(folder):
+    rule = '[[rules]]\nname = "r"\noutput = ["o.txt"]\nshell = "echo {config.token} > {output}"\n'
+    folder.flow(rule, head=HEAD.replace(", sensitive = true", ""))
+    folder.treadle("run", "token=hush-hush")
+    folder.flow(rule, head=HEAD)
+    shown = folder.treadle("why", "r", "token=hush-hush").stdout
+    assert "-echo *** > o.txt" in shown
+    assert '+echo "${TREADLE_SECRET_TOKEN}" > o.txt' in shown
+    for args in (("why", "r", "--json"), ("plan", "--json")):
+        assert "hush" not in folder.treadle(*args, "token=hush-hush").stdout
+
+
 def test_a_secret_that_is_a_number_spoils_no_record(folder):
     head = HEAD.replace('type = "string"', 'type = "int"')
     rule = '[[rules]]\nname = "r"\noutput = ["o.txt"]\nresources = { threads = 2 }\n'

@@ -11,7 +11,7 @@ from treadle.cli.again import Again
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.preview import rule_lines, summary_lines, task_lines
 from treadle.cli.printer import Printer
-from treadle.cli.words import diagnostic_lines, shortened
+from treadle.cli.words import as_values, diagnostic_lines, shortened
 from treadle.decide.reason import Verdict
 from treadle.plan.show import plan_head, task_objects
 
@@ -55,11 +55,12 @@ def print_object(view: View, printer: Printer) -> None:
 
 
 def _task_objects(view: View) -> Iterator[dict[str, Any]]:
+    mask = mask_of(view.workflow)
     for task in task_objects(view.plan):
         answer = view.decision.answers.get(task["id"])
         task["will_run"] = answer is not None and answer.verdict is Verdict.WILL_RUN
         task["verdict"] = answer.verdict if answer else "not_selected"
-        task["reasons"] = answer.reasons if answer else ()
+        task["reasons"] = as_values(answer.reasons, mask) if answer else ()
         task["may_cut_off"] = answer is not None and answer.may_cut_off
         if answer is not None and answer.note:
             task["note"] = answer.note

@@ -6,11 +6,12 @@ import argparse
 import difflib
 from collections.abc import Iterator
 
-from treadle.api.pipe import View, look
+from treadle.api.pipe import View, look, mask_of
 from treadle.base.errors import OptionError
+from treadle.base.mask import Mask
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.printer import Printer
-from treadle.cli.words import UP_TO_DATE, VERDICTS, content, digest, reason
+from treadle.cli.words import UP_TO_DATE, VERDICTS, as_values, content, digest, reason
 from treadle.decide.reason import (
     Answer,
     AnyReason,
@@ -35,12 +36,13 @@ def execute(args: argparse.Namespace) -> int:
         raise OptionError("why needs a task", hint="treadle plan --tasks lists them")
     view = look(request)
     named = _named(view, request.targets)
+    mask = mask_of(view.workflow)
     if args.json:
-        printer.object({"schema": 1, "tasks": [_object(view, task) for task in named]})
+        printer.object({"schema": 1, "tasks": [_object(view, task, mask) for task in named]})
         return 0
     for task in named:
         for line in _lines(view, task, printer):
-            printer.data(line)
+            printer.data(mask.text(line))
     return 0
 
 
@@ -52,14 +54,14 @@ def _named(view: View, targets: tuple[str, ...]) -> list[str]:
     return [task for task in view.decision.answers if task in named]
 
 
-def _object(view: View, task: str) -> dict[str, object]:
+def _object(view: View, task: str, mask: Mask) -> dict[str, object]:
     answer = view.decision.answers[task]
     return {
         "task": task,
         "verdict": answer.verdict,
         "may_cut_off": answer.may_cut_off,
         "note": answer.note,
-        "reasons": list(answer.reasons),
+        "reasons": as_values(answer.reasons, mask),
     }
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
+from treadle.base.mask import Mask
 from treadle.base.place import Diagnostic, Severity
 from treadle.decide import reason as r
 from treadle.records.event import End, EndReason, Noticed, Outcome
@@ -121,6 +123,11 @@ UP_TO_DATE = {
     "adopted": f"{_AS_LEFT} they were when --adopt took them over: no run that is recorded made them",
     "touched": f"{_AS_LEFT} they were when treadle touch recorded them",
 }
+
+
+def as_values(reasons: Sequence[r.AnyReason], mask: Mask) -> Any:
+    """Reasons for JSON. Old texts may hold what the config calls sensitive only by now."""
+    return mask.within(to_builtins(reasons)) if mask else reasons
 
 
 def main_reason(reasons: Sequence[r.AnyReason]) -> r.AnyReason:
