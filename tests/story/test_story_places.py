@@ -127,8 +127,8 @@ def test_the_workflow_file_is_no_output_by_any_name_of_its_folder(places):
     "how",
     [
         ("../flows/main.oxoflow", "--workdir", "../work"),
-        ("../work/main.oxoflow", "--config", "word=it's"),
-        ("../work/main.oxoflow", "--workdir", "../odd name"),
+        ("../work/./main.oxoflow", "--config", "word=it's"),
+        ("../work/./main.oxoflow", "--workdir", "../odd name"),
     ],
 )
 def test_the_commands_that_a_failure_names_work_from_where_the_person_stands(places, how):

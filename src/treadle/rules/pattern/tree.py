@@ -6,6 +6,7 @@ What Treadle keeps for itself (`.treadle`) and what it set aside (`.failed`) is 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 
 from treadle.base.layout import STATE
@@ -31,7 +32,7 @@ class Entries:
         self.real = sorted(real)
 
 
-class Tree:
+class Tree(ABC):
     """The search that all listings share: segment by segment down, reading only folders that it must."""
 
     def match(self, pattern: Pattern, known: Values = NOTHING) -> list[Match]:
@@ -51,13 +52,13 @@ class Tree:
             }
         )
 
+    @abstractmethod
     def exists(self, path: str) -> bool:
         """See `Listing.exists`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def entries(self, folder: str) -> Entries:
         """What stands in `folder` (empty text: the work folder)."""
-        raise NotImplementedError
 
     def _down(self, segment: Parts, folder: str, known: Values) -> Iterator[tuple[str, Values]]:
         text = literal(segment, known)
