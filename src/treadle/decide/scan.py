@@ -10,6 +10,7 @@ import os
 import time
 from itertools import repeat
 
+from treadle.base.errors import DiskError
 from treadle.base.files import look
 from treadle.decide.folder import folder_stat, own_below
 from treadle.decide.look import digest_of, look_at, place_of, proves, readable, record_of
@@ -162,10 +163,17 @@ class Scan:
         for path, digest in zip(self.wanted, digests):
             now = self.seen[path]
             if now is not None:
-                self.seen[path] = record_of(path, now, digest, self.now)
+                self.seen[path] = None if digest is None else record_of(path, now, digest, self.now)
         self.fresh.difference_update(self.wanted)
 
-    def digest(self, item: tuple[str, int | None]) -> str:
+    def digest(self, item: tuple[str, int | None]) -> str | None:
+        """None: it went away since it was looked at, as outputs do under a run: it is not there."""
         path, limit = item
         now = self.seen[path]
-        return digest_of(place_of(path, self.workdir, self.flowdir), now is not None and now.folder, limit)
+        place = place_of(path, self.workdir, self.flowdir)
+        try:
+            return digest_of(place, now is not None and now.folder, limit)
+        except DiskError as error:
+            if isinstance(error.__cause__, FileNotFoundError) and not os.path.isdir(place):
+                return None
+            raise
