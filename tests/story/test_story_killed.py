@@ -116,6 +116,8 @@ def in_flight(folder) -> set[str]:
 def goes_on(folder, hosted: Host) -> None:
     """After a kill: what was settled stays, the rest runs as previewed, and all comes out whole."""
     before, runs = settled(folder), folder.runs()
+    status = hosted.treadle(folder, "status")
+    assert status.code == 0 or "no run is recorded" in status.err, status.err
     plan = json.loads(hosted.treadle(folder, "plan", "--json").out)
     previewed = {task["id"] for task in plan["tasks"] if task["will_run"]}
     unsure = {task["id"] for task in plan["tasks"] if task["may_cut_off"]}

@@ -14,6 +14,7 @@ from treadle.base.layout import RunFolder, StateFolder, private_log
 from treadle.base.names import nearest
 from treadle.cli.printer import Printer
 from treadle.cli.status_command import add_run, run_folder, tally_of
+from treadle.records.past import journaled_runs
 from treadle.records.runs import is_live
 from treadle.report.tally import Tally
 
@@ -75,11 +76,9 @@ def _hits(tally: Tally, folder: RunFolder, name: str) -> list[tuple[str, str]]:
 def _earlier(workdir: str, last: RunFolder, name: str) -> list[tuple[str, str]]:
     """The newest earlier run that tried the task: a later run may have found it up to date."""
     state = StateFolder(os.path.abspath(workdir or "."))
-    for run in reversed(state.run_ids()):
-        if run < last.run:
-            folder = state.run(run)
-            if hits := _hits(tally_of(folder), folder, name):
-                return hits
+    for folder in reversed(journaled_runs(state)):
+        if folder.run < last.run and (hits := _hits(tally_of(folder), folder, name)):
+            return hits
     return []
 
 

@@ -16,6 +16,7 @@ from treadle.cli.printer import Printer
 from treadle.cli.words import ENDS, RUN_STATES, count, listed, outcome
 from treadle.records.event import End
 from treadle.records.journal import read_journal
+from treadle.records.past import journaled_runs
 from treadle.report.runs import KeptRun, RunState, kept_runs, run_state
 from treadle.report.tally import Tally
 
@@ -61,12 +62,16 @@ def _list_runs(args: argparse.Namespace, printer: Printer) -> int:
 
 
 def run_folder(workdir: str, run: str) -> RunFolder:
-    """The folder of a run; raises OptionError when there is none."""
+    """The folder of a run; raises OptionError when there is none.
+
+    One that begins just now, or died before its first line, has nothing to tell as yet.
+    """
     state = StateFolder(os.path.abspath(workdir or "."))
-    known = state.run_ids()
+    known = [folder.run for folder in journaled_runs(state)]
     if run == "latest":
-        if os.path.exists(state.latest):
-            return state.run(os.path.basename(os.path.realpath(state.latest)))
+        last = os.path.basename(os.path.realpath(state.latest))
+        if last in known:
+            return state.run(last)
         if known:
             return state.run(known[-1])
         raise OptionError(f"no run is recorded in {state.workdir}", hint="treadle run; or name --workdir")
