@@ -85,7 +85,6 @@ def test_a_run_imports_nothing_heavy(tmp_path: pathlib.Path) -> None:
         "logging",
         "json",
         "shutil",
-        "inspect",
         "_hashlib",
     }
     assert not heavy & set(said.split())

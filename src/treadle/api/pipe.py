@@ -142,7 +142,7 @@ def plan_of(request: Request) -> Planned:
     except WorkflowError as error:
         raise with_the_rest(error, read_sound(file, options), go_on) from None
     try:
-        expansion = expand(workflow, listing, parse_selection(request.samples, workdir))
+        expansion = expand(workflow, listing, parse_selection(request.samples))
     except WorkflowError as error:
         raise with_the_rest(error, without_rules(workflow, error.diagnostics), go_on) from None
     plan = _plan(workflow, expansion, workdir)

@@ -69,7 +69,6 @@ def dispatch(args: list[str]) -> int:
         return _no_command(args)
     if name != "logs":  # which may follow a run for days
         gc.disable()  # a plan makes no rings, and the collector would walk over 100,000 tasks again and again
-    _import_msgspec()
 
     from treadle.cli.options import subcommand_parser
 
@@ -78,18 +77,6 @@ def dispatch(args: list[str]) -> int:
     module.configure(parser)
     code: int = module.execute(parser.parse(args[1:]))
     return code
-
-
-def _import_msgspec() -> None:
-    """Without typing_extensions, where that is installed: it loads inspect, ast and tokenize (a twelfth of
-    the start-up), and all that msgspec takes from it is in `typing` since Python 3.11."""
-    if "msgspec" in sys.modules or "typing_extensions" in sys.modules:
-        return
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
-    try:
-        import msgspec  # noqa: F401
-    finally:
-        del sys.modules["typing_extensions"]
 
 
 def failed(error: Exception, as_json: bool) -> int:

@@ -35,7 +35,7 @@ class Selection(Struct, frozen=True, kw_only=True):
 EVERYTHING = Selection()
 
 
-def parse_selection(texts: Sequence[str], folder: str = "") -> Selection:
+def parse_selection(texts: Sequence[str]) -> Selection:
     """Read `--samples`: names, `!name`, `first:N`, `ready`; commas divide them, too.
 
     `@sheet` and `+@sheet` are read with the workflow (`ReadOptions.sheets`); here they only say that its own
