@@ -5,6 +5,7 @@
      |    +-- WorkflowError     a workflow file, with all its diagnostics
      |    +-- PlanError         the plan cannot be built
      |    |    +-- CycleError       (also a ValueError)
+     |    +-- StepError         a Python step, or how it is used
      |    +-- OptionError       a command-line option or an argument
      +-- WorldError         the world's fault, exit code 3
           +-- DiskError
@@ -73,6 +74,12 @@ class CycleError(PlanError, ValueError):
 
     code = "cycle"
     path: tuple[str, ...] = ()
+
+
+class StepError(UserError):
+    """A Python step is wrong, or is used wrongly: its name, its values, its function."""
+
+    code = "step"
 
 
 class OptionError(UserError):

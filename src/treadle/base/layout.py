@@ -1,4 +1,4 @@
-"""The only spelling of every path under `.treadle/` that Treadle writes."""
+"""The only spelling of every path that Treadle writes for itself: under `.treadle/`, and beside artifacts."""
 
 from __future__ import annotations
 
@@ -62,6 +62,19 @@ class RunFolder(Struct, frozen=True):
     def attempt_text(self, n: int) -> str:
         """The script of local attempt `n`: written when it failed, or was too long for an argument."""
         return f"{self.root}/texts/{n}.sh"
+
+    @property
+    def payloads(self) -> str:
+        """A 0700 folder: what worker processes are given, and what they give back."""
+        return os.path.join(self.root, "payloads")
+
+    def payload(self, n: int) -> str:
+        """The function and its order for the worker process of attempt `n`."""
+        return f"{self.root}/payloads/{n}.call"
+
+    def result(self, n: int) -> str:
+        """What the worker process of attempt `n` gave back."""
+        return f"{self.root}/payloads/{n}.result"
 
     def input_list(self, n: int) -> str:
         """The `{input.list}` file of attempt `n`."""
@@ -139,3 +152,68 @@ class StateFolder(Struct, frozen=True):
         except OSError as error:
             raise disk_error("look into", self.runs, error) from error
         return sorted(name for name in names if name != "latest" and not name.startswith("."))
+
+    @property
+    def artifacts(self) -> str:
+        """Where artifacts of steps stand that name no other prefix."""
+        return os.path.join(self.root, "artifacts")
+
+
+class ArtifactPlaces(Struct, frozen=True):
+    """All that stands beside an artifact, found from its output path (absolute, or a URL) alone."""
+
+    path: str
+
+    @property
+    def parent(self) -> str:
+        return self.path.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def folder(self) -> str:
+        """The folder of all these, shared by the artifacts of one parent folder."""
+        return f"{self.parent}/.treadle-artifacts"
+
+    @property
+    def record(self) -> str:
+        """It is there: the artifact is made."""
+        return f"{self.folder}/{self.name}.json"
+
+    @property
+    def pending(self) -> str:
+        """The record while the artifact is being moved into its place."""
+        return f"{self.folder}/{self.name}.pending"
+
+    @property
+    def status(self) -> str:
+        return f"{self.folder}/{self.name}.status.json"
+
+    def lease(self, number: int) -> str:
+        """Lease `number` (the fencing number), made exclusively."""
+        return f"{self.folder}/{self.name}.lease.{number}"
+
+    @property
+    def lease_stem(self) -> str:
+        """What the names of all its leases begin with."""
+        return f"{self.name}.lease."
+
+    def work(self, attempt: str) -> str:
+        """The path that attempt `attempt` is given to write to."""
+        return f"{self.folder}/work/{self.name}.{attempt}"
+
+    @property
+    def resume(self) -> str:
+        """The path that all attempts of a resumable step are given."""
+        return f"{self.folder}/work/{self.name}.resume"
+
+    @property
+    def checkpoints(self) -> str:
+        """A folder for the function's own checkpoints, kept over attempts until it succeeds."""
+        return f"{self.folder}/checkpoints/{self.name}"
+
+    def aside(self, attempt: str) -> str:
+        """Where the output that attempt `attempt` replaces is moved."""
+        return f"{self.folder}/old/{self.name}.{attempt}"

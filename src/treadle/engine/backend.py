@@ -65,10 +65,16 @@ class JobStatus(StrEnum):
     RUNNING = "running"
     ENDED = "ended"
     UNKNOWN = "unknown"
+    DEFERRED = "deferred"  # of a step: someone else is making the same artifact
+    FREED = "freed"  # of a deferred one: it can be tried again
 
 
 class JobReport(Struct, frozen=True, kw_only=True):
-    """News of one job; `outcome` once it ended."""
+    """News of one job; `outcome` once it ended.
+
+    A job that is `DEFERRED` holds nothing any more but a watch: `reason` names who holds the lease, and
+    `FREED` follows, after which the backend has forgotten the job.
+    """
 
     job: str
     status: JobStatus

@@ -36,12 +36,16 @@ class InFlight(Struct, frozen=True):
 
 
 class Opened(News, frozen=True):
-    """The run begins with this plan. `adopted`: jobs of earlier runs, for tasks `in_flight`."""
+    """The run begins with this plan. `adopted`: jobs of earlier runs, for tasks `in_flight`.
+
+    `more`: batches will be `Added`, and the run is not over before it is `Sealed`.
+    """
 
     plan: ScheduledPlan
     decision: Decision
     digest: str = ""
     adopted: Mapping[str, InFlight] = {}
+    more: bool = False
 
 
 class Grew(News, frozen=True):
@@ -67,6 +71,33 @@ class Running(News, frozen=True):
 
     task: str
     n: int
+
+
+class Deferred(News, frozen=True):
+    """Someone else makes the artifact of this step: the attempt holds nothing until `Freed`."""
+
+    task: str
+    n: int
+    holder: str = ""
+
+
+class Freed(News, frozen=True):
+    """A deferred attempt can be launched again: the artifact is there, or nobody makes it any more."""
+
+    task: str
+    n: int
+
+
+class Added(News, frozen=True):
+    """A further batch of steps arrived: a plan of its own, whose tasks may need those of earlier batches."""
+
+    plan: ScheduledPlan
+    decision: Decision
+    digest: str = ""
+
+
+class Sealed(News, frozen=True):
+    """No further batch will come."""
 
 
 class Ended(News, frozen=True):

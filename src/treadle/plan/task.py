@@ -8,6 +8,8 @@ circle, and the collector would walk over all 100,000 of them again and again.)
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from msgspec import Struct
 
 from treadle.base.place import Diagnostic, Place
@@ -98,6 +100,34 @@ class Command(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     secrets: tuple[str, ...] = ()
 
 
+class Where(StrEnum):
+    """Where a step's function is called."""
+
+    THREAD = "thread"  # a thread of the driver: nothing to start, but it cannot be killed
+    PROCESS = "process"  # a worker process of this machine
+    CLIENT = "client"  # a job of the backend that the current client stands for
+
+
+class Call(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """What a step's task does: call a Python function, which the run's `StepBook` has under the task's id.
+
+    `identity` is the step's, 32 hex digits. `path` is where its artifact stands: as paths of a plan are
+    (relative to the work folder where it lies below it), or a URL. `attrs` are its hash_attrs as canonical
+    JSON text and `code` the digest of its function (empty: unknown), both for showing alone. `mutable`: a
+    development version, made anew in every run. `grows`: its result makes further steps.
+    """
+
+    step: str
+    identity: str
+    path: str
+    where: Where = Where.THREAD
+    version: str = ""
+    attrs: str = "{}"
+    code: str = ""
+    mutable: bool = False
+    grows: bool = False
+
+
 class Skip(Struct, frozen=True, gc=False):
     """Why a task of the plan will not run and produces nothing.
 
@@ -115,12 +145,15 @@ class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     Paths are relative to the work folder (normalised, no `./`), or absolute as the author wrote them.
     `inputs` are in the order in which the author named them, each once. `gathered` are those of them
     that came from a glob, a folder pattern or a fan-in: they may be fewer when their producers are
-    skipped; the others are fixed. `depends_on` are names of rules.
+    skipped; the others are fixed. `depends_on` are names of rules. A step has a `call` and no command,
+    declares no outputs (its artifact stands at `call.path`), and `steps` are the task ids of its deps.
     """
 
     rule: str
     wildcards: tuple[tuple[str, str], ...] = ()
-    command: Command
+    command: Command = Command()
+    call: Call | None = None
+    steps: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     gathered: frozenset[str] = frozenset()
     ancient: frozenset[str] = frozenset()
@@ -141,13 +174,15 @@ class ScheduledTask(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 
     `needs` are ids of tasks, sorted; `ordered` those of them that come from `depends_on` alone.
     `temporary` are outputs removed once every dependent is done; `log_named` says that the command
-    itself writes `log` (else the engine does).
+    itself writes `log` (else the engine does). A task does its `command`, or its `call` when it has one:
+    it is a step then, and its artifact (`call.path`) is not among its outputs.
     """
 
     id: str
     rule: str
     wildcards: tuple[tuple[str, str], ...] = ()
-    command: Command
+    command: Command = Command()
+    call: Call | None = None
     inputs: tuple[str, ...] = ()
     ancient: frozenset[str] = frozenset()
     outputs: tuple[str, ...] = ()
