@@ -7,6 +7,7 @@ read -> list -> expand -> build -> gather -> decide        (look: a preview)
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,6 +37,10 @@ from treadle.rules.smells import Machine, too_large
 from treadle.rules.text.holes import secret_variable
 from treadle.rules.text.placeholder import spelled
 
+if TYPE_CHECKING:
+    from treadle.steps.book import StepBook
+    from treadle.steps.record import Seen
+
 
 class Request(Struct, frozen=True, kw_only=True):
     """What a person asks for: which workflow, how it is set, which part of it.
@@ -62,7 +67,8 @@ class Request(Struct, frozen=True, kw_only=True):
 class View(Struct, frozen=True, kw_only=True):
     """Everything that one trip down the pipe saw: the basis of preview, run, why and status.
 
-    `beyond` are warnings of requests that this machine cannot meet: a run cuts or refuses them.
+    `beyond` are warnings of requests that this machine cannot meet: a run cuts or refuses them. `book` and
+    `seen` as in `Planned`.
     """
 
     workflow: Workflow
@@ -75,6 +81,8 @@ class View(Struct, frozen=True, kw_only=True):
     decision: Decision
     warnings: tuple[Diagnostic, ...] = ()
     beyond: tuple[Diagnostic, ...] = ()
+    book: StepBook | None = None
+    seen: dict[str, Seen] = {}
 
     @property
     def state(self) -> StateFolder:
@@ -82,13 +90,19 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 class Planned(Struct, frozen=True, kw_only=True):
-    """The half of the pipe that needs no records: workflow to plan."""
+    """The half of the pipe that needs no records: workflow to plan.
+
+    `book` has the steps of the plan (None: it has none) and `seen` what stood at their paths, by task id. Of
+    steps alone `workflow` is one without rules: the file, its folder and a name.
+    """
 
     workflow: Workflow
     expansion: Expansion
     plan: ScheduledPlan
     selected: frozenset[str] | None
     workdir: str
+    book: StepBook | None = None
+    seen: dict[str, Seen] = {}
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
