@@ -26,6 +26,11 @@ def task_id(rule: str, wildcards: Iterable[tuple[str, str]]) -> str:
     return f"{rule}/{pairs}" if pairs else rule
 
 
+def step_id(name: str, identity: str) -> str:
+    """The task id of a step: `@train_0f3c9a1b2d4e`, its name and the first 12 hex digits of its identity."""
+    return f"@{encode(name)}_{identity[:12]}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known name most like `name`, or an empty string where none is near."""
     if len(name) > _LONGEST:

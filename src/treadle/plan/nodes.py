@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from treadle.base.names import task_id
+from treadle.base.names import step_id, task_id
 from treadle.plan.findings import Findings
 from treadle.plan.paths import normal_draft
 from treadle.plan.skip import cascade
@@ -34,7 +34,7 @@ class Nodes(Struct, frozen=True):
 
 def numbered(drafts: Sequence[Draft], findings: Findings) -> Nodes:
     """Sort the drafts by id, spell their paths one way, and follow the skips."""
-    unsorted = [task_id(draft.rule, draft.wildcards) for draft in drafts]
+    unsorted = [_id(draft) for draft in drafts]
     places = sorted(range(len(unsorted)), key=unsorted.__getitem__)
     ids = [unsorted[place] for place in places]
     ordered = [normal_draft(drafts[place]) for place in places]
@@ -47,6 +47,11 @@ def numbered(drafts: Sequence[Draft], findings: Findings) -> Nodes:
             if fallen.skips[number] is None and not fallen.lost.isdisjoint(draft.gathered):
                 ordered[number] = _gather_less(ids[number], draft, fallen.lost, findings)
     return Nodes(ids, ordered, fallen.skips)
+
+
+def _id(draft: Draft) -> str:
+    call = draft.call
+    return task_id(draft.rule, draft.wildcards) if call is None else step_id(call.step, call.identity)
 
 
 def _gather_less(task: str, draft: Draft, lost: frozenset[str], findings: Findings) -> Draft:
