@@ -86,7 +86,9 @@ def _kill(attempts: Sequence[Interrupted], grace: float) -> int:
     for run in sorted({one.run for one in attempts}):
         alive += sum(mark in marks for _, _, _, mark in attempts_alive(run))
     groups = [
-        (int(one.job), one.started, f"{one.run}.{one.n}") if one.job else (0, 0, f"{one.run}.{one.n}")
+        (int(one.job), one.started, f"{one.run}.{one.n}")
+        if one.job.isdigit()  # else it never started, or was a thread of the driver itself
+        else (0, 0, f"{one.run}.{one.n}")
         for one in attempts
         if one.job or os.path.isdir("/proc/self")  # else there is nothing to find it by
     ]
