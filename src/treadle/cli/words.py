@@ -82,7 +82,7 @@ def reason(one: r.AnyReason) -> str:
             return "it never ran here"
         case r.LastFailed(how=how, exit_code=code):
             number = f" (exit code {code})" if code else ""
-            return f"its last attempt {END_REASONS[how]}{number}"
+            return f"its last attempt {END_REASONS[how]}{number}" + (f": {one.error}" if one.error else "")
         case r.CommandChanged(part=part):
             return _PARTS.get(part, f"its {part} changed")
         case r.InputChanged(path=path, how="while_running"):
@@ -113,6 +113,18 @@ def reason(one: r.AnyReason) -> str:
             return f"its optional input {path} is not there"
         case r.CohortKept(path=path):
             return f"{path} was made over more samples than are selected (--overwrite-cohort replaces it)"
+        case r.ArtifactTorn(problem=problem):
+            return f"its artifact is damaged: {problem}" if problem else "its artifact is damaged"
+        case r.ArtifactMissing():
+            return "its artifact is no longer there"
+        case r.InputsUnknown():
+            return "its artifact is there, but no record here knows of which inputs it was made"
+        case r.Mutable():
+            return "it is a development version: made anew in every run"
+        case r.FailedBefore(record=path, error=error):
+            return f"it failed before ({path})" + (f": {error}" if error else "")
+        case r.BlockedBy(task=task, root=root):
+            return f"{task} is left out" + (f" ({root} failed before)" if root else "")
 
 
 _AS_LEFT = "its command, inputs and outputs are as"
@@ -122,6 +134,8 @@ UP_TO_DATE = {
     "unread": f"{_AS_LEFT} its last success left them (large files by size and time: they are not read)",
     "adopted": f"{_AS_LEFT} they were when --adopt took them over: no run that is recorded made them",
     "touched": f"{_AS_LEFT} they were when treadle touch recorded them",
+    "drifted": "the artifact of another step stands at its path, and is served as it is",
+    "code_changed": "its artifact is complete, but other code made it: change its version to make it again",
 }
 
 
@@ -167,6 +181,16 @@ def reason_kind(one: r.AnyReason) -> str:
             return "optional input missing"
         case r.CohortKept():
             return "cohort output kept"
+        case r.ArtifactTorn() | r.ArtifactMissing():
+            return "artifact missing" if isinstance(one, r.ArtifactMissing) else "artifact damaged"
+        case r.InputsUnknown():
+            return "inputs not recorded"
+        case r.Mutable():
+            return "development version"
+        case r.FailedBefore():
+            return "failed before"
+        case r.BlockedBy():
+            return "blocked"
 
 
 def content(one: r.Content) -> str:

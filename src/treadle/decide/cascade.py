@@ -41,6 +41,8 @@ class Cascade:
         if len(self.must) == len(self._live):  # a first run: there is nobody left to reach
             return
         for one in map(self._tasks.__getitem__, self._live):
+            if one.call is not None and not one.inputs:
+                continue  # what a step was built on is in its identity
             for need in one.needs:
                 self._dependents.setdefault(need, []).append(one)
         pending = list(first)
@@ -86,7 +88,9 @@ class Cascade:
 
     def _dragged(self, task: str) -> Iterator[str]:
         for other in self._dependents.get(task, ()):
-            if task in other.ordered or (not self._cutoff and self._follows(other, task)):
+            if task in other.ordered or (
+                (not self._cutoff or self._is_remote(task)) and self._follows(other, task)
+            ):
                 yield other.id
 
     def _touched(self, task: str) -> Iterator[str]:
@@ -109,11 +113,19 @@ class Cascade:
                     yield need, path
 
     def _follows(self, task: ScheduledTask, need: str) -> bool:
-        """Whether a run of `need` may change what `task` reads: not through `ancient` inputs alone."""
-        if not task.ancient:
+        """Whether a run of `need` may change what `task` reads: not through `ancient` inputs alone, nor
+        through a dep of a step whose artifact is no input of it."""
+        if not task.ancient and task.call is None:
             return True
         reading = self._following.get(task.id)
         if reading is None:
             reading = Reading([path for path in task.inputs if path not in task.ancient])
             self._following[task.id] = reading
-        return any(path in reading for path in self._tasks[need].outputs)
+        maker = self._tasks[need]
+        made = maker.outputs if maker.call is None else (maker.call.path,)
+        return any(path in reading for path in made)
+
+    def _is_remote(self, task: str) -> bool:
+        """Its artifact stands behind a URL, where contents are not compared."""
+        call = self._tasks[task].call
+        return call is not None and "://" in call.path

@@ -7,7 +7,7 @@ from treadle.decide.facts import Facts
 from treadle.decide.missing import refuse_missing
 from treadle.decide.options import Options
 from treadle.decide.own import Own
-from treadle.decide.reason import Answer, AnyReason, Decision, Verdict
+from treadle.decide.reason import Answer, AnyReason, BlockedBy, Decision, FailedBefore, Verdict
 from treadle.plan.task import ScheduledPlan
 from treadle.records.past import Past
 
@@ -27,12 +27,28 @@ def decide(plan: ScheduledPlan, facts: Facts, past: Past, options: Options) -> D
         must = [plan.tasks[task] for task in own.live if task in cascade.must]
         refuse_missing(plan, facts, options, must)
         _fall(plan, own, cascade)
+    if options.fallen or not options.rerun_failed:
+        _leave_out(plan, own, options.fallen)
     return Decision(
         answers=own.answers,
         adoptable=tuple(own.adoptable),
         refreshed=own.refreshed,
         adopted=own.adopted,
+        notes=own.notes,
     )
+
+
+def _leave_out(plan: ScheduledPlan, own: Own, earlier: frozenset[str]) -> None:
+    """Take out what would run and builds on a step that failed before and is not to be tried again."""
+    roots = {task: task for task in earlier}
+    for task, answer in own.answers.items():
+        if answer.verdict is Verdict.SKIPPED and isinstance(answer.reasons[0], FailedBefore):
+            roots[task] = task
+        elif answer.verdict is Verdict.WILL_RUN:
+            need = next((need for need in plan.tasks[task].needs if need in roots), None)
+            if need is not None:
+                roots[task] = roots[need]
+                own.answers[task] = Answer(Verdict.SKIPPED, (BlockedBy(task=need, root=roots[need]),))
 
 
 def _fall(plan: ScheduledPlan, own: Own, cascade: Cascade) -> None:

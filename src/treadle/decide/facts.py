@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -15,6 +16,10 @@ from treadle.plan.task import ScheduledPlan, ScheduledTask
 from treadle.records.event import Evidence, FileRecord, evidence_key
 from treadle.records.past import Past
 
+if TYPE_CHECKING:
+    from treadle.steps.record import Seen
+
+_NO_ARTIFACTS: dict[str, Seen] = {}
 _HINTS = 20  # missing sources whose folders are listed, to name what is there instead
 
 
@@ -25,7 +30,8 @@ class Facts(Struct, frozen=True):
     digest where it is known; of what was removed on purpose (`evicted`) the tombstone; None where nothing
     is. `unread` are paths that are there and whose content is not known. `own` has, by task, folders as that
     task sees them (its own outputs left out). `nearby` are the names in the folders of missing sources,
-    sorted. `evidence` is that of the last success, by task.
+    sorted. `evidence` is that of the last success, by task. `artifacts` has what stands at the path of each
+    step's artifact, by task.
     """
 
     records: dict[str, FileRecord | None]
@@ -34,6 +40,7 @@ class Facts(Struct, frozen=True):
     unread: frozenset[str] = frozenset()
     own: dict[str, dict[str, FileRecord]] = {}
     nearby: dict[str, tuple[str, ...]] = {}
+    artifacts: Mapping[str, Seen] = {}
 
     def record(self, path: str) -> FileRecord | None:
         """What stands at `path`; None: it is not there, or was not looked at."""
@@ -53,16 +60,24 @@ class Facts(Struct, frozen=True):
         return lambda path: own.get(path) or self.records.get(path)
 
 
-def gather(plan: ScheduledPlan, past: Past, options: Options, *, read: bool = False) -> Facts:
+def gather(
+    plan: ScheduledPlan,
+    past: Past,
+    options: Options,
+    *,
+    read: bool = False,
+    artifacts: Mapping[str, Seen] = _NO_ARTIFACTS,
+) -> Facts:
     """Look at the inputs, outputs and scripts of the selected tasks.
 
     `read`: contents are read even where there is no record to compare them with, so that evidence can be
-    taken of them. Raises `DiskError` for a path that cannot be looked at or read.
+    taken of them. `artifacts` were looked at already, when the steps were expanded. Raises `DiskError` for a
+    path that cannot be looked at or read.
     """
     scan = Scan(options, read)
     found: dict[str, Evidence] = {}
     for task in chosen(plan, options):
-        if task.skip is None:
+        if task.skip is None and (task.inputs or task.call is None):
             evidence = past.evidence(evidence_key(plan.name, task.id, task.outputs))
             scan.task(task, evidence)
             if evidence is not None:
@@ -78,6 +93,7 @@ def gather(plan: ScheduledPlan, past: Past, options: Options, *, read: bool = Fa
         unread=frozenset(scan.fresh),
         own=scan.own,
         nearby=_nearby(plan, absent, options),
+        artifacts=artifacts,
     )
 
 

@@ -9,8 +9,9 @@ class Options(Struct, frozen=True, kw_only=True):
     """What a decision is asked with.
 
     `selected` are ids of tasks (None: all). `forced` run whatever the evidence says. `narrowed` are the
-    first output paths of gathers over a selection of samples. `workdir` and `flowdir` (the folder of the
-    main workflow file) are absolute.
+    first output paths of gathers over a selection of samples. Without `rerun_failed` a step that failed
+    before is skipped, with what builds on it; `fallen` are those of earlier batches. `workdir` and `flowdir`
+    (the folder of the main workflow file) are absolute.
     """
 
     selected: frozenset[str] | None = None
@@ -20,5 +21,7 @@ class Options(Struct, frozen=True, kw_only=True):
     adopt: bool = False
     narrowed: frozenset[str] = frozenset()
     overwrite_cohort: bool = False
+    rerun_failed: bool = True
+    fallen: frozenset[str] = frozenset()
     workdir: str = "."
     flowdir: str = "."

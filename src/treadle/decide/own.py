@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from treadle.base.place import Diagnostic
 from treadle.decide.adopt import adoptable, taken_over
 from treadle.decide.evidence import weigh
 from treadle.decide.facts import Facts, chosen
@@ -11,6 +14,7 @@ from treadle.decide.reason import (
     AnyReason,
     Forced,
     InputChanged,
+    InputsUnknown,
     LastFailed,
     NeverRan,
     OutputChanged,
@@ -18,9 +22,12 @@ from treadle.decide.reason import (
     Verdict,
 )
 from treadle.decide.skips import Skips
-from treadle.plan.task import ScheduledPlan, ScheduledTask
+from treadle.plan.task import Call, ScheduledPlan, ScheduledTask
 from treadle.records.event import End, EndReason, Evidence, evidence_key
 from treadle.records.past import Last, Past
+
+if TYPE_CHECKING:
+    from treadle.decide.steps import Artifacts
 
 _NOTED = {note: Answer(Verdict.UP_TO_DATE, note=note) for note in ("", "unread", "touched", "adopted")}
 _FORCED = Forced()
@@ -44,6 +51,8 @@ class Own:
         self.refreshed: dict[str, Evidence] = {}
         self.adopted: dict[str, Evidence] = {}
         self.adoptable: list[str] = []
+        self.notes: tuple[Diagnostic, ...] = ()
+        self._artifacts: Artifacts | None = None
         self._spoiled: set[str] = set()  # outputs that someone else changed, and that will be made again
         skips = Skips(plan, facts, options)
         for task in chosen(plan, options):
@@ -52,9 +61,45 @@ class Own:
             skip = skips.reason(task, evidence)
             if skip is not None:
                 self.answers[task.id] = Answer(Verdict.SKIPPED, (skip,))
+            elif task.call is not None:
+                self.answers[task.id] = self._step(task, task.call, key, evidence)
             else:
                 self.live.append(task.id)
                 self.answers[task.id] = self._answer(task, key, evidence)
+        self._end_of_steps()
+
+    def _end_of_steps(self) -> None:
+        """Refuse what the artifacts speak against; keep what is only to be said."""
+        if self._artifacts is not None:
+            self._artifacts.stop()
+            self.notes = self._artifacts.notes()
+
+    def _step(self, task: ScheduledTask, call: Call, key: str, evidence: Evidence | None) -> Answer:
+        """What the artifact of a step says, and where it has inputs its evidence, too."""
+        if self._artifacts is None:
+            from treadle.decide.steps import Artifacts  # workflows without steps do not need them
+
+            self._artifacts = Artifacts(self._options)
+        answer = self._artifacts.answer(task, call, self._facts.artifacts.get(task.id), evidence is not None)
+        forced = self._options.force_all or task.id in self._options.forced
+        if answer.verdict is Verdict.SKIPPED and not forced:
+            return answer
+        self.live.append(task.id)
+        reasons = answer.reasons if answer.verdict is Verdict.WILL_RUN else ()
+        if task.inputs and answer.verdict is Verdict.UP_TO_DATE and answer.note != "drifted":
+            reasons = self._by_inputs(task, key, evidence)
+        if forced:
+            reasons = (*reasons, _FORCED)
+        if not reasons:
+            return answer
+        self.firm.append(task.id)
+        return Answer(Verdict.WILL_RUN, reasons)
+
+    def _by_inputs(self, task: ScheduledTask, key: str, evidence: Evidence | None) -> tuple[AnyReason, ...]:
+        """Why a step with inputs runs though its artifact is complete."""
+        if evidence is None:
+            return (InputsUnknown(),)
+        return self._reasons(task, key, evidence, self._past.last(key))
 
     def _answer(self, task: ScheduledTask, key: str, evidence: Evidence | None) -> Answer:
         options = self._options

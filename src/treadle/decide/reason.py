@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from treadle.base.place import Diagnostic
 from treadle.records.event import EndReason, Evidence
 
 
@@ -32,10 +33,11 @@ class NeverRan(Reason, frozen=True, tag="never_ran"):
 
 
 class LastFailed(Reason, frozen=True, tag="last_failed"):
-    """Its last attempt failed or was interrupted."""
+    """Its last attempt failed or was interrupted; `error` is what a step's status file tells of it."""
 
     how: EndReason = EndReason.APP
     exit_code: int | None = None
+    error: str = ""
 
 
 class CommandChanged(Reason, frozen=True, tag="command_changed"):
@@ -141,6 +143,38 @@ class CohortKept(Reason, frozen=True, tag="cohort_kept"):
     path: str
 
 
+class ArtifactTorn(Reason, frozen=True, tag="artifact_torn"):
+    """A step's record tells of an artifact that is gone or cut: `problem` says what is wrong with it."""
+
+    problem: str = ""
+
+
+class ArtifactMissing(Reason, frozen=True, tag="artifact_missing"):
+    """A step succeeded here, but neither its artifact nor the record of it is there any more."""
+
+
+class InputsUnknown(Reason, frozen=True, tag="inputs_unknown"):
+    """A step's artifact is complete, but no record here knows of which inputs it was made."""
+
+
+class Mutable(Reason, frozen=True, tag="mutable"):
+    """A development version of a step: it is made anew in every run."""
+
+
+class FailedBefore(Reason, frozen=True, tag="failed_before"):
+    """Skipped: the step failed before, as `record` tells, and what failed is not to be tried again."""
+
+    record: str
+    error: str = ""
+
+
+class BlockedBy(Reason, frozen=True, tag="blocked_by"):
+    """Skipped: it builds on a task that is skipped; `root` is the one that failed before."""
+
+    task: str
+    root: str = ""
+
+
 AnyReason = (
     NeverRan
     | LastFailed
@@ -157,6 +191,12 @@ AnyReason = (
     | UpstreamSkipped
     | SourceMissing
     | CohortKept
+    | ArtifactTorn
+    | ArtifactMissing
+    | InputsUnknown
+    | Mutable
+    | FailedBefore
+    | BlockedBy
 )
 
 
@@ -164,7 +204,8 @@ class Answer(Struct, frozen=True):
     """The verdict on one task. `may_cut_off`: it may yet settle as unchanged, without running.
 
     `note` on a task that is up to date: `adopted` or `touched` (its evidence was taken over, nothing was
-    run), `unread` (a file above the digest limit was compared by size and time alone).
+    run), `unread` (a file above the digest limit was compared by size and time alone); on a step `drifted`
+    (the artifact of another identity is served) or `code_changed` (it was made by other code).
     """
 
     verdict: Verdict
@@ -179,13 +220,14 @@ class Decision(Struct, frozen=True):
     `adoptable` are tasks whose outputs nobody here recorded and which `--adopt` would take over; `adopted`
     the evidence of those that it does take over, to be recorded before anything starts. `refreshed` is
     evidence of tasks that are up to date by content though a stat is not as recorded: recording it spares
-    the next reading.
+    the next reading. `notes` are warnings about steps that are served though they changed.
     """
 
     answers: dict[str, Answer]
     adoptable: tuple[str, ...] = ()
     refreshed: dict[str, Evidence] = {}
     adopted: dict[str, Evidence] = {}
+    notes: tuple[Diagnostic, ...] = ()
 
     def to_run(self) -> list[str]:
         """Ids of the tasks that will run, in plan order."""

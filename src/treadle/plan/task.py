@@ -114,7 +114,9 @@ class Call(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     `identity` is the step's, 32 hex digits. `path` is where its artifact stands: as paths of a plan are
     (relative to the work folder where it lies below it), or a URL. `attrs` are its hash_attrs as canonical
     JSON text and `code` the digest of its function (empty: unknown), both for showing alone. `mutable`: a
-    development version, made anew in every run. `grows`: its result makes further steps.
+    development version, made anew in every run. `grows`: its result makes further steps. `drift` (`error`,
+    `warn`) and `code_policy` (`warn`, `error`, `ignore`) say how an artifact of another identity at its path is
+    met, and one that other code made.
     """
 
     step: str
@@ -126,6 +128,8 @@ class Call(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     code: str = ""
     mutable: bool = False
     grows: bool = False
+    drift: str = "error"
+    code_policy: str = "warn"
 
 
 class Skip(Struct, frozen=True, gc=False):
