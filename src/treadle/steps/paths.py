@@ -1,0 +1,72 @@
+"""Where artifacts stand: the prefix, and how a name or an override joins it. And what names may be."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from treadle.base.layout import StateFolder
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_UNFIT = re.compile(r"[\x00-\x1f\x7f]")
+_LONGEST_PART = 180  # bytes of one part of a name: hash, attempt and endings still fit in 255
+_OURS = ".treadle-artifacts"
+
+
+def is_url(path: str) -> bool:
+    """`s3://bucket/key`: a scheme and two slashes."""
+    return _URL.match(path) is not None
+
+
+def default_prefix(workdir: str) -> str:
+    """The prefix of steps that name none: `TREADLE_PREFIX`, else a folder of our own in the work folder."""
+    return os.environ.get("TREADLE_PREFIX", "") or StateFolder(workdir).artifacts
+
+
+def join(prefix: str, path: str) -> str:
+    """`path` under `prefix`, with exactly one slash between them."""
+    bare = prefix.rstrip("/")
+    return f"{bare}/{path.lstrip('/')}" if bare or prefix else path
+
+
+def unfit_name(name: object) -> str:
+    """What is wrong with a step's name; empty: nothing."""
+    if not isinstance(name, str):
+        return f"a name is a text, not of type {type(name).__name__}"
+    if name.isidentifier() and name.isascii() and len(name) < _LONGEST_PART:  # nearly always so
+        return ""
+    if not name.strip():
+        return "a step needs a name"
+    if "://" in name:
+        return "a name has no scheme: where artifacts stand is said by output_path_prefix"
+    if name.startswith("/") or name.endswith("/"):
+        return "a name neither begins nor ends with '/'"
+    return unfit_path(name)
+
+
+def unfit_override(path: str) -> str:
+    """What is wrong with an output path that a person chose; empty: nothing."""
+    if not path.strip("/ "):
+        return "the path is empty"
+    _, scheme, rest = path.partition("://") if is_url(path) else ("", "", path)
+    if scheme and not rest.strip("/").partition("/")[2] and not path.startswith(("file://", "memory://")):
+        return "the URL names no place below its bucket"
+    return unfit_path(rest.strip("/"))
+
+
+def unfit_path(path: str) -> str:
+    """What is wrong with the parts of a path; empty: nothing."""
+    if ".." in path:
+        return "'..' may not stand in it"
+    if _UNFIT.search(path):
+        return "it holds a control character"
+    parts = path.split("/")
+    if "" in parts or "." in parts:
+        return "it has an empty part ('//'), or '.' as one"
+    if _OURS in parts:
+        return f"{_OURS} is where the records of artifacts stand"
+    try:
+        longest = max(len(part.encode()) for part in parts)
+    except UnicodeEncodeError:
+        return "it holds half a character (a lone surrogate)"
+    return f"a part of it is longer than {_LONGEST_PART} bytes" if longest > _LONGEST_PART else ""
