@@ -91,7 +91,7 @@ def clean(
             found = _survey(planned, named, sources, session.past, unrecorded)
         if not found.paths or not front.agree(found):
             return found
-        session.lock.check()
+        session.check()
         for path in found.paths:
             remove(place_of(path, planned.workdir))
         return replace(found, folders=tuple(_prune(found.paths, sources, planned.workdir)), done=True)

@@ -58,6 +58,7 @@ class Request(Struct, frozen=True, kw_only=True):
     samples: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     force: bool = False
+    rerun_failed: bool = True
     cutoff: bool = True
     adopt: bool = False
     overwrite_cohort: bool = False
@@ -224,11 +225,16 @@ def view_of(planned: Planned, request: Request, past: Past) -> View:
         adopt=request.adopt,
         narrowed=planned.expansion.narrowed,
         overwrite_cohort=request.overwrite_cohort,
+        rerun_failed=request.rerun_failed,
         workdir=planned.workdir,
         flowdir=planned.workflow.folder,
     )
-    facts = gather(planned.plan, past, options)
+    facts = gather(planned.plan, past, options, artifacts=planned.seen)
     decision = decide(planned.plan, facts, past, options)
+    if planned.book is not None:
+        from treadle.api.steps_pipe import note_rebuilds  # workflows without steps do not need it
+
+        note_rebuilds(planned.book, planned.seen, decision)
     beyond = _beyond_this_machine(planned, decision)
     if request.strict and beyond:
         raise PlanError(replace(one, severity=Severity.ERROR) for one in beyond)
@@ -241,8 +247,10 @@ def view_of(planned: Planned, request: Request, past: Past) -> View:
         past=past,
         facts=facts,
         decision=decision,
-        warnings=planned.warnings,
+        warnings=(*planned.warnings, *decision.notes),
         beyond=beyond,
+        book=planned.book,
+        seen=planned.seen,
     )
 
 

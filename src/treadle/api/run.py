@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from treadle import __version__
+from treadle.api.alone import alone, needs_lock, pulse
 from treadle.api.pipe import Request, View, mask_of, plan_of, secrets_of, view_of
 from treadle.api.session import Recovered, Session, hold, record
 from treadle.backends.local import LocalBackend
@@ -22,6 +24,7 @@ from treadle.base.mask import Mask
 from treadle.engine.budget import impossible
 from treadle.engine.loop import drive
 from treadle.engine.options import DriveOptions, DriveResult
+from treadle.engine.source import Source
 from treadle.plan.show import plan_head, plan_texts
 from treadle.plan.task import ScheduledPlan
 from treadle.records.compact import Checkpoint
@@ -92,26 +95,37 @@ def run(request: Request, options: RunOptions, front: Front) -> RunReport:
     """
     planned = plan_of(request)
     first = None if os.path.lexists(StateFolder(planned.workdir).root) else view_of(planned, request, Past())
-    secrets = secrets_of(planned.workflow)
     mask = mask_of(planned.workflow)
+    if not needs_lock(planned.plan):
+        with alone(planned.workdir, mask=mask, assume_dead=options.assume_dead, say=front.say) as session:
+            return carry_out(session, view_of(planned, request, session.past), options, front)
     with hold(
         planned.workdir, mask=mask, wait=options.wait, assume_dead=options.assume_dead, say=front.say
     ) as session:
         if session.recovered.interrupted:
             planned = plan_of(request)
         view = view_of(planned, request, session.past) if first is None or session.past.size else first
+        return carry_out(session, view, options, front)
+
+
+def carry_out(
+    session: Session, view: View, options: RunOptions, front: Front, source: Source | None = None
+) -> RunReport:
+    """Run what a view says, once it is agreed to; `source` brings more while it runs."""
+    if session.lock is not None:
         # What was adopted, or looked at anew and found unchanged, need not be asked again.
         record(session, view.plan, {**view.decision.refreshed, **view.decision.adopted}, time.time())
-        if not view.decision.to_run():
-            front.agree(view, mask)
-            return RunReport(exit_code=0, view=view)
-        driving = _drive_options(options)
-        tasks = (view.plan.tasks[task] for task in view.decision.to_run())
-        if refused := impossible(driving.budget(view.plan.pools), tasks):
-            raise PlanError(refused)
-        if not front.agree(view, mask):
-            return RunReport(exit_code=0, view=view)
-        return _drive(session, view, options, driving, front, mask, secrets)
+    running = view.decision.to_run()
+    if not running and source is None:
+        front.agree(view, session.mask)
+        return RunReport(exit_code=0, view=view)
+    driving = _drive_options(options)
+    tasks = (view.plan.tasks[task] for task in running)
+    if refused := impossible(driving.budget(view.plan.pools), tasks):
+        raise PlanError(refused)
+    if not front.agree(view, session.mask):
+        return RunReport(exit_code=0, view=view)
+    return _drive(session, view, options, driving, front, source)
 
 
 def _drive(
@@ -120,39 +134,39 @@ def _drive(
     options: RunOptions,
     driving: DriveOptions,
     front: Front,
-    mask: Mask,
-    secrets: dict[str, str],
+    source: Source | None,
 ) -> RunReport:
     """Open the records of a run, drive it, close them."""
-    now = time.time()
-    folder = new_run(session.state, session.lock.owner, now=now)
+    now, mask = time.time(), session.mask
+    folder = new_run(session.state, session.owner, now=now)
     head = {"round": 1, **plan_head(view.plan)}
     write_whole(folder.plan, _plan_json(head, view.plan, mask))
     backend = LocalBackend(gpus=gpus_here())
     recorder = Recorder(
         Journal.create(folder.events, _first_event(session, view, options, folder, now, mask), mask),
-        Checkpoint.open(session.state, folder.run, mask),
+        Checkpoint.open(session.state, folder.run, mask) if session.lock is not None else None,
         session.lock,
     )
     front.open(folder)
     try:
-        result = drive(
-            view.plan,
-            view.decision,
-            session.past,
-            backend,
-            recorder,
-            driving,
-            run=folder,
-            workdir=view.workdir,
-            flowdir=view.workflow.folder,
-            secrets=secrets,
-            mask=mask,
-            lock=session.lock,
-            listener=front.feed,
-            known=view.facts.records,
-            digest=head["digest"],
-        )
+        with nullcontext() if session.lock is not None else pulse(folder, session.owner):
+            result = drive(
+                view.plan,
+                view.decision,
+                session.past,
+                backend,
+                recorder,
+                driving,
+                run=folder,
+                workdir=view.workdir,
+                flowdir=view.workflow.folder,
+                secrets=secrets_of(view.workflow),
+                mask=mask,
+                lock=session.lock,
+                listener=front.feed,
+                known=view.facts.records,
+                digest=head["digest"],
+            )
     except Exception:
         from treadle.api.log import engine_log  # `logging` takes 3 ms to import, and few runs log anything
 
@@ -168,7 +182,8 @@ def _drive(
 
         with engine_log(folder, mask) as log:
             on_end(view.workflow, folder, view.workdir, result, log)
-    prune(session.state)
+    if session.lock is not None:
+        prune(session.state)
     return RunReport(exit_code=result.exit_code, view=view, result=result, folder=folder)
 
 
@@ -194,7 +209,7 @@ def _drive_options(options: RunOptions) -> DriveOptions:
 def _first_event(
     session: Session, view: View, options: RunOptions, folder: RunFolder, now: float, mask: Mask
 ) -> RunStarted:
-    owner = session.lock.owner
+    owner = session.owner
     return RunStarted(
         time=now,
         format=FORMAT,

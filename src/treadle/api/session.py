@@ -15,6 +15,7 @@ from treadle.records.compact import Checkpoint
 from treadle.records.event import End, Event, Evidence, TaskSettled, evidence_key
 from treadle.records.line import line_of
 from treadle.records.lock import Lock, LockNews, acquire
+from treadle.records.owner import Owner
 from treadle.records.past import Past
 from treadle.records.recover import Interrupted, recover
 from treadle.records.version import prepare
@@ -29,13 +30,23 @@ class Recovered(Struct, frozen=True):
 
 
 class Session(Struct, frozen=True):
-    """A held work folder: `past` is everything that is recorded, `mask` hides the workflow's secrets."""
+    """A held work folder: `past` is everything that is recorded, `mask` hides the workflow's secrets.
+
+    `owner` is who we are, in the lock and in the run's folder. Steps alone hold no lock: the leases of
+    their artifacts are their locks.
+    """
 
     state: StateFolder
-    lock: Lock
+    owner: Owner
+    lock: Lock | None
     past: Past
     recovered: Recovered
     mask: Mask
+
+    def check(self) -> None:
+        """Raise `LockError` when the folder is no longer ours."""
+        if self.lock is not None:
+            self.lock.check()
 
     def note(self, events: Iterable[Event]) -> None:
         """Record what happened without a run (evidence taken over, tombstones), durably.
@@ -46,7 +57,7 @@ class Session(Struct, frozen=True):
         lines = [line for event in events if (line := line_of(event, "", self.mask)) is not None]
         if not lines:
             return
-        self.lock.check()
+        self.check()
         checkpoint = Checkpoint.open(self.state, mask=self.mask)
         try:
             checkpoint.append(lines)
@@ -83,7 +94,7 @@ def hold(
         recovered = Recovered(recovery.runs, recovery.interrupted, tuple(done))
         if recovered.runs:
             say(recovered)
-        yield Session(state, lock, recovery.past, recovered, mask)
+        yield Session(state, lock.owner, lock, recovery.past, recovered, mask)
     finally:
         lock.release()
 
