@@ -8,12 +8,15 @@ from treadle.base.errors import PlanError
 from treadle.base.place import Place
 from treadle.plan.build import build
 from treadle.plan.show import plan_object
-from treadle.plan.task import Command, Growth, Policy, Resources, Shell, Skip
+from treadle.plan.task import Command, Growth, Policy, Resources, Shell, Skip, Where
 from treadle.plan.tokens import EFFECTIVE_THREADS, FLOWDIR, INPUT_LIST, WORKDIR
-from treadle.testing.drafts import draft
+from treadle.testing.drafts import draft, step
 
 SAMPLES = ("S1", "S2")
 STRICT = Policy(shell=Shell(strict=True), retries=2, retry_memory=Growth(factor=2.0), priority=1)
+
+TOKENS = step("tokenize", attrs='{"vocab":"v1"}', inputs=("raw.txt",))
+TRAIN = step("train", [TOKENS], path="models/train", version="dev", mutable=True, where=Where.PROCESS)
 
 SHAPES = {
     "single": [draft("hello", "", "hello.txt", text="echo hello > hello.txt")],
@@ -51,6 +54,12 @@ SHAPES = {
         draft("qc", "reads.fq", "qc.html", skip=Skip("when", "config.qc")),
         draft("show", "qc.html", "show.txt"),
         draft("other", "", "other.txt", depends_on=("qc",)),
+    ],
+    "steps": [
+        draft("fetch", "", "raw.txt", text="fetch > raw.txt"),
+        TOKENS,
+        TRAIN,
+        draft("score", "models/train/weights.bin", "score.txt", text="score models/train > score.txt"),
     ],
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from treadle.plan.edges import Edges, connect, find_makers
 from treadle.plan.findings import Findings
@@ -25,13 +25,15 @@ def build(
     rules: Iterable[str] = (),
     protected: Sequence[str] = (),
     roots: Sequence[str] = (),
+    known: Container[str] = (),
 ) -> ScheduledPlan:
     """The plan of workflow `name`; the same drafts in any order give the same plan.
 
     `pools` are the named resource groups and how many there are of each; `rules` names rules that exist
     though they may have no task; `protected` are normal paths that no task may make, or hold in a folder
-    that it makes, such as the workflow file; `roots` are the absolute spellings of the work folder. Whether
-    source inputs exist is not looked at.
+    that it makes, such as the workflow file; `roots` are the absolute spellings of the work folder. `known`
+    are ids of steps in earlier batches of the same run, on which these may build. Whether source inputs exist
+    is not looked at.
     Raises PlanError with all that is wrong, CycleError where tasks need each other in a circle.
     """
     findings = Findings()
@@ -41,7 +43,7 @@ def build(
     made = find_makers(nodes, findings)
     protected = tuple(dict.fromkeys(place_in(path, roots) for path in protected))
     check_outputs(nodes, made, protected, findings)
-    edges = connect(nodes, made, findings)
+    edges = connect(nodes, made, known, findings)
     check_spellings(nodes, made, edges.sources, protected, roots, findings)
     check_lengths(nodes, made, edges.sources, findings)
     order = topological(edges.needs, _rank(nodes))
@@ -90,6 +92,8 @@ def _tasks(nodes: Nodes, edges: Edges, order: Sequence[int]) -> dict[str, Schedu
         names = shared.get(id(needs)) or tuple(map(nodes.ids.__getitem__, needs))
         if len(needs) > _WORTH_SHARING:
             shared[id(needs)] = names
+        if number in edges.earlier:
+            names = tuple(sorted((*names, *edges.earlier[number])))
         tasks[nodes.ids[number]] = _task(nodes, number, names, edges.ordered.get(number, frozenset()))
     return tasks
 
@@ -101,6 +105,7 @@ def _task(nodes: Nodes, number: int, needs: tuple[str, ...], ordered: frozenset[
         rule=draft.rule,
         wildcards=draft.wildcards,
         command=draft.command,
+        call=draft.call,
         inputs=draft.inputs,
         ancient=draft.ancient,
         outputs=draft.outputs,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from msgspec import Struct
 
+from treadle.base.names import did_you_mean
 from treadle.plan.findings import Findings
 from treadle.plan.nodes import Nodes
-from treadle.plan.paths import PathIndex
+from treadle.plan.paths import PathIndex, made_by
+from treadle.plan.task import Draft
 
 
 class Made(Struct, frozen=True):
@@ -33,11 +37,15 @@ class Made(Struct, frozen=True):
 
 
 class Edges(Struct, frozen=True):
-    """`needs` of each node, ascending; ids of those `ordered` by `depends_on` alone; the source inputs."""
+    """`needs` of each node, ascending; ids of those `ordered` by `depends_on` alone; the source inputs.
+
+    `earlier` are the needs of a node that are tasks of earlier batches: they are no nodes of this plan.
+    """
 
     needs: list[tuple[int, ...]]
     ordered: dict[int, frozenset[str]]
     sources: frozenset[str]
+    earlier: dict[int, tuple[str, ...]] = {}
 
 
 def find_makers(nodes: Nodes, findings: Findings) -> Made:
@@ -45,7 +53,7 @@ def find_makers(nodes: Nodes, findings: Findings) -> Made:
     maker: dict[str, int] = {}
     contested: dict[str, None] = {}
     for number, draft in nodes.live():
-        for path in draft.outputs:
+        for path in made_by(draft):
             first = maker.setdefault(path, number)
             if first != number:
                 contested[path] = None
@@ -55,12 +63,14 @@ def find_makers(nodes: Nodes, findings: Findings) -> Made:
     return Made(maker, PathIndex(maker))
 
 
-def connect(nodes: Nodes, made: Made, findings: Findings) -> Edges:
-    """Whom each node needs: the makers of its inputs and all tasks of the rules in its `depends_on`."""
+def connect(nodes: Nodes, made: Made, known: Container[str], findings: Findings) -> Edges:
+    """Whom each node needs: the makers of its inputs, all tasks of the rules in its `depends_on`, and the
+    steps that it builds on, some of which may be `known` from earlier batches."""
     needs: list[tuple[int, ...]] = [()] * len(nodes.ids)
     ordered: dict[int, frozenset[str]] = {}
     elsewhere: dict[str, tuple[int, ...]] = {}
     after = _After(nodes)
+    below = _Below(nodes, known, findings)
     for number, draft in nodes.live():
         its = _read(draft.inputs, made, elsewhere)
         if number in its:
@@ -68,8 +78,11 @@ def connect(nodes: Nodes, made: Made, findings: Findings) -> Edges:
             its = tuple(need for need in its if need != number)
         if draft.depends_on:
             its, ordered[number] = after.join(number, its, draft.depends_on)
+        if draft.steps:
+            its = below.join(number, its, draft)
         needs[number] = its
-    return Edges(needs, ordered, frozenset(path for path, its in elsewhere.items() if not its))
+    sources = frozenset(path for path, its in elsewhere.items() if not its)
+    return Edges(needs, ordered, sources, below.earlier)
 
 
 def _read(inputs: tuple[str, ...], made: Made, elsewhere: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
@@ -128,14 +141,57 @@ class _After:
         return known
 
 
+class _Below:
+    """Edges from what steps build on. `earlier`: by node, those that are tasks of earlier batches."""
+
+    def __init__(self, nodes: Nodes, known: Container[str], findings: Findings) -> None:
+        self._nodes = nodes
+        self._known = known
+        self._findings = findings
+        self._numbers: dict[str, int] = {}
+        self.earlier: dict[int, tuple[str, ...]] = {}
+
+    def join(self, number: int, its: tuple[int, ...], draft: Draft) -> tuple[int, ...]:
+        """All that the node needs."""
+        if not self._numbers:
+            self._numbers.update((task, at) for at, task in enumerate(self._nodes.ids))
+        needs, earlier = set(its), []
+        for step in draft.steps:
+            below = self._numbers.get(step)
+            if below is not None:
+                needs.add(below)
+            elif step in self._known:
+                earlier.append(step)
+            else:
+                self._refuse(number, step, draft)
+        needs.discard(number)
+        if earlier:
+            self.earlier[number] = tuple(earlier)
+        return tuple(sorted(needs))
+
+    def _refuse(self, number: int, step: str, draft: Draft) -> None:
+        self._findings.error(
+            "unknown-step",
+            f"{self._nodes.ids[number]} builds on {step}, which is not in the plan",
+            draft.place,
+            did_you_mean(step, self._numbers),
+            alike=(draft.rule, step),
+        )
+
+
 def _refuse_two(nodes: Nodes, first: int, second: int, path: str, findings: Findings) -> None:
     one, other = nodes.drafts[first], nodes.drafts[second]
     where = f" ({one.place})" if str(one.place) else ""
+    hint = "give each an output of its own, or `when` conditions of which only one can be true"
+    if one.call is not None and other.call is not None:
+        hint = "give one of the steps an output path of its own"
+    elif one.call is not None or other.call is not None:
+        hint = "give the step another output path, or the rule another output"
     findings.error(
         "two-producers",
         f"{nodes.ids[first]}{where} and {nodes.ids[second]} both make {path}",
         other.place,
-        "give each an output of its own, or `when` conditions of which only one can be true",
+        hint,
         alike=(one.rule, other.rule),
     )
 

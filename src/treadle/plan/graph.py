@@ -129,12 +129,12 @@ def _shortest(feeds: Needs, tangle: set[int]) -> list[int]:
 
 
 def upstream(plan: ScheduledPlan, tasks: Iterable[str]) -> frozenset[str]:
-    """The tasks and everything that they need, over any number of steps."""
+    """The tasks and everything in the plan that they need, over any number of steps."""
     found = set(tasks)
     for task in reversed(plan.order):
         if task in found:
             found.update(plan.tasks[task].needs)
-    return frozenset(found)
+    return frozenset(found.intersection(plan.tasks))
 
 
 def downstream(plan: ScheduledPlan, tasks: Iterable[str]) -> frozenset[str]:

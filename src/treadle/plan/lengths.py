@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator
 from treadle.plan.edges import Made
 from treadle.plan.findings import Findings
 from treadle.plan.nodes import Nodes
+from treadle.plan.paths import is_url, made_by
 from treadle.plan.task import Draft
 
 _PATH = 4095  # bytes of a whole path (PATH_MAX of Linux, with the byte that ends it)
 _NAME = 255  # bytes of one name in it (NAME_MAX of Linux and macOS)
 _MADE = 240  # bytes of the name of what a task makes: `.failed.12` must fit behind it
+_ARTIFACT = 220  # of an artifact: the name of an attempt, `.20261129T110501Z-ab12.123456`, must fit
 _SHORT = 60  # characters: a path that is not longer has at most 4 bytes for each, and passes
 
 
@@ -22,7 +24,8 @@ def check_lengths(nodes: Nodes, made: Made, sources: Iterable[str], findings: Fi
     long = {
         path: why
         for path in suspects
-        if (len(path) > _MADE or not path.isascii()) and (why := _too_long(path, path in made.maker))
+        if (len(path) > _ARTIFACT or not path.isascii())
+        and (why := _too_long(path, _most(path, nodes, made)))
     }
     if not long:
         return
@@ -41,12 +44,19 @@ def _beside(draft: Draft) -> tuple[str, str]:
     return draft.log, draft.benchmark
 
 
-def _too_long(path: str, made: bool) -> str:
+def _most(path: str, nodes: Nodes, made: Made) -> int:
+    """How many bytes a name in the path may have."""
+    number = made.maker.get(path)
+    if number is None:
+        return _NAME
+    return _MADE if nodes.drafts[number].call is None else _ARTIFACT
+
+
+def _too_long(path: str, most: int) -> str:
     encoded = path.encode(errors="surrogatepass")
     if len(encoded) > _PATH:
         return f"a path of {len(encoded):,} bytes, where {_PATH:,} are the most"
-    longest = max(map(len, encoded.split(b"/")))
-    most = _MADE if made else _NAME
+    longest = 0 if is_url(path) else max(map(len, encoded.split(b"/")))
     return (
         f"a file or folder whose name has {longest:,} bytes, where {most} are the most"
         if longest > most
@@ -56,6 +66,6 @@ def _too_long(path: str, made: bool) -> str:
 
 def _users(nodes: Nodes, paths: dict[str, str]) -> Iterator[tuple[int, str]]:
     for number, draft in nodes.live():
-        for path in dict.fromkeys((*draft.outputs, *draft.inputs, *_beside(draft))):
+        for path in dict.fromkeys((*made_by(draft), *draft.inputs, *_beside(draft))):
             if path in paths:
                 yield number, path

@@ -78,6 +78,15 @@ def _gather_less(task: str, draft: Draft, lost: frozenset[str], findings: Findin
 
 def _refuse_twin(task: str, one: Draft, other: Draft, findings: Findings) -> None:
     where = f" (the other: {one.place})" if one.place != other.place else ""
+    if one.call is not None:
+        findings.error(
+            "duplicate-task",
+            f"two steps have the id {task}{where}",
+            other.place,
+            "a step enters a plan once; where the two differ, rename one of them",
+            alike=(one.rule,),
+        )
+        return
     findings.error(
         "duplicate-task",
         f"two tasks have the id {task}{where}",

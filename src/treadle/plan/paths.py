@@ -31,13 +31,27 @@ def relative_to(path: str, workdir: str) -> str:
     return path[len(inside) :] if path.startswith(inside) else path
 
 
+def is_url(path: str) -> bool:
+    """Whether a path of an artifact is the address of an object store."""
+    return "://" in path
+
+
+def made_by(draft: Draft) -> tuple[str, ...]:
+    """The paths that a task makes: its outputs; of a step its artifact."""
+    return draft.outputs if draft.call is None else (draft.call.path,)
+
+
 def normal_draft(draft: Draft) -> Draft:
     """The draft with every path in its one spelling; the same object where none looks otherwise."""
-    text = "\n".join((*draft.inputs, *draft.outputs, draft.log, draft.benchmark, ""))
+    call = draft.call
+    artifact = "" if call is None or is_url(call.path) else call.path
+    text = "\n".join((*draft.inputs, *draft.outputs, draft.log, draft.benchmark, artifact, ""))
     if not ("//" in text or "/." in text or "./" in text or "/\n" in text):
         return draft
     from msgspec.structs import replace
 
+    if call is not None and artifact:
+        call = replace(call, path=normal(artifact))
     return replace(
         draft,
         inputs=tuple(dict.fromkeys(map(normal, draft.inputs))),
@@ -47,6 +61,7 @@ def normal_draft(draft: Draft) -> Draft:
         temporary=tuple(dict.fromkeys(map(normal, draft.temporary))),
         log=normal(draft.log) if draft.log else "",
         benchmark=normal(draft.benchmark) if draft.benchmark else "",
+        call=call,
     )
 
 

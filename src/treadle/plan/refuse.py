@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from treadle.base.layout import STATE
+from treadle.base.layout import STATE, StateFolder
 from treadle.base.names import did_you_mean
 from treadle.plan.edges import Made
 from treadle.plan.findings import Findings
 from treadle.plan.nodes import Nodes
 from treadle.plan.task import Draft
 
+_ARTIFACTS = StateFolder("").artifacts + "/"  # the one place in the state folder that tasks may fill
 _SHOWN = 8  # tasks of a long cycle that are drawn, and links that are explained
 
 
@@ -71,7 +72,7 @@ def check_depends(nodes: Nodes, rules: Iterable[str], findings: Findings) -> Non
 def check_outputs(nodes: Nodes, made: Made, protected: Sequence[str], findings: Findings) -> None:
     """Refuse outputs that hold, as a folder, what is not the task's own, and outputs among our state."""
     for path, number in made.maker.items():
-        if path[:1] in "./" and _is_no_place(path):
+        if path[:1] in "./" and _is_no_place(path) and not is_artifact_place(nodes, number, path):
             refuse_place(nodes, number, path, path, findings)
         elif made.index.has_below(path):
             _check_folder(nodes, made, number, path, findings)
@@ -93,6 +94,11 @@ def is_off_limits(place: str, roots: Sequence[str] = ()) -> bool:
         or place.startswith(STATE + "/")
         or any(root.startswith(place + "/") for root in roots)
     )
+
+
+def is_artifact_place(nodes: Nodes, number: int, place: str) -> bool:
+    """Whether it is where artifacts of steps stand that name no other place, and the task is a step."""
+    return nodes.drafts[number].call is not None and place.startswith(_ARTIFACTS)
 
 
 def refuse_place(nodes: Nodes, number: int, path: str, place: str, findings: Findings) -> None:
@@ -129,13 +135,16 @@ def _check_folder(nodes: Nodes, made: Made, number: int, folder: str, findings: 
         if maker != number:
             other = nodes.drafts[maker]
             where = f" ({other.place})" if str(other.place) else ""
+            what = "the folder" if draft.call is None else "the artifact"
             findings.error(
                 "output-in-output",
-                f"{nodes.ids[number]} makes the folder {folder}, and {nodes.ids[maker]}{where} makes {path} "
+                f"{nodes.ids[number]} makes {what} {folder}, and {nodes.ids[maker]}{where} makes {path} "
                 "inside it",
                 draft.place,
                 "a folder that a task makes is its own: write elsewhere, or name the files instead of the "
-                "folder",
+                "folder"
+                if draft.call is None
+                else "an artifact is its step's own: give one of the two another place",
                 alike=(draft.rule, other.rule),
             )
 
@@ -165,4 +174,6 @@ def _link(nodes: Nodes, made: Made, maker: int, reader: int) -> str:
     for path in draft.inputs:
         if maker in made.makers(path):
             return f"{where}{nodes.ids[reader]} reads {path}, which {nodes.ids[maker]} makes"
+    if nodes.ids[maker] in draft.steps:
+        return f"{where}{nodes.ids[reader]} builds on {nodes.ids[maker]}"
     return f"{where}{nodes.ids[reader]} depends on the rule {nodes.drafts[maker].rule}"

@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 from itertools import islice
 
 from treadle.base.errors import OptionError
-from treadle.base.names import did_you_mean
+from treadle.base.names import did_you_mean, encode
 from treadle.base.place import Diagnostic
 from treadle.plan import graph
-from treadle.plan.paths import PathIndex, normal, relative_to
+from treadle.plan.paths import PathIndex, is_url, normal, relative_to
 from treadle.plan.task import ScheduledPlan
 
 _CANDIDATES = 2000  # names that a mistyped one is compared with: each costs some 20 us
@@ -27,9 +27,10 @@ def select(
 ) -> frozenset[str]:
     """The ids of the tasks that `targets` name, with all that these need, and on wish all that needs them.
 
-    A target is a task id, the name of a rule, an output path (relative to the work folder, or absolute
-    below `workdir`), a folder with outputs below it, a file in an output folder, or a pattern over ids
-    (`align/sample=S1*`); a name that is both a rule and a path means the rule, and `./name` the path.
+    A target is a task id, the name of a rule or a step, an output or artifact path (relative to the work
+    folder, or absolute below `workdir`), a folder with outputs below it, a file in an output folder, or a
+    pattern over ids (`align/sample=S1*`). A name means a rule before a step (`@name` is the step alone), and
+    both before a path (`./name`).
     Without targets: the tasks of rules marked `target`, of all rules if none is.
     Raises OptionError that tells every target which names nothing, with the nearest name.
     """
@@ -43,7 +44,7 @@ def select(
 
 def path_of(plan: ScheduledPlan, target: str, workdir: str) -> str:
     """A path that a person names, as the plan spells it: relative where it leads below the work folder."""
-    path = normal(target)
+    path = target if is_url(target) else normal(target)
     if not workdir or not path.startswith("/") or path in plan.producer:
         return path
     inside = relative_to(path, workdir)
@@ -94,7 +95,17 @@ class _Finder:
             return (target,)
         if target in self._rules:
             return self._rules[target]
+        if tasks := self._step(target):
+            return tasks
         return self._makers(self._path(target)) or self._matching(target)
+
+    def _step(self, target: str) -> Iterable[str]:
+        """The step tasks of this name, which may be that of one task (`train_0f3c9a1b2d4e`)."""
+        named = self._rules.get(f"@{target}")
+        if named:
+            return named
+        task = f"@{encode(target.removeprefix('@'))}"
+        return (task,) if task in self._plan.tasks else ()
 
     def _path(self, target: str) -> str:
         return path_of(self._plan, target, self._workdir)
@@ -112,7 +123,8 @@ class _Finder:
     def _matching(self, target: str) -> list[str]:
         if not any(sign in target for sign in "*?["):
             return []
-        return [task for task in self._plan.order if fnmatchcase(task, target)]
+        found = [task for task in self._plan.order if fnmatchcase(task, target)]
+        return found or [task for task in self._plan.order if fnmatchcase(task, f"@{target}")]
 
     def unknown(self, target: str) -> str:
         """What is wrong with a target that names nothing."""
@@ -120,7 +132,8 @@ class _Finder:
             return f"no task makes {target}: it is an input from outside"
         if any(sign in target for sign in "*?["):
             return f"no task id matches {target}"
-        return f"{target} is no rule, task or output of this plan"
+        kinds = "rule, step, task or output" if any(map(_is_step, self._rules)) else "rule, task or output"
+        return f"{target} is no {kinds} of this plan"
 
     def hint(self, target: str) -> str:
         """The nearest name of the same kind."""
@@ -130,8 +143,13 @@ class _Finder:
     def _candidates(self, target: str) -> Iterator[str]:
         """Rules; then ids of the rule, or outputs of the folder, that the target begins with."""
         yield from self._rules
+        yield from (rule[1:] for rule in self._rules if _is_step(rule))
         rule = target.partition("/")[0]
         yield from self._rules.get(rule, ())
         folder = self._path(target).rpartition("/")[0] or "."
         yield from self._made.below(folder)
         yield from self._plan.order
+
+
+def _is_step(rule: str) -> bool:
+    return rule.startswith("@")

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from msgspec import NODEFAULT, Struct
+from msgspec import NODEFAULT, Raw, Struct
 from msgspec.json import Encoder
 from msgspec.structs import astuple
 
 from treadle.base.digest import blake2b
-from treadle.plan.task import Resources, ScheduledPlan, ScheduledTask
+from treadle.plan.task import Call, Resources, ScheduledPlan, ScheduledTask
 from treadle.plan.tokens import shown
 
 SCHEMA = 1
@@ -76,7 +76,10 @@ def digest(plan: ScheduledPlan) -> str:
 
 def _canonical(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
     row = _fields(task)
-    row["command"] = _fields(task.command)
+    if task.call is None:
+        row["command"] = _fields(task.command)
+    else:
+        row["call"] = _call(task.call)
     if "resources" in row:
         row["resources"] = _said(task.resources, known)
     if "policy" in row:
@@ -98,7 +101,7 @@ def _defaults(kind: type[Struct]) -> tuple[Any, ...]:
 
 
 def _task_object(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
-    """What every task has, then what this one sets."""
+    """What every task has, then what this one sets. A step has a call and no command."""
     command = task.command
     found: dict[str, Any] = {
         "id": task.id,
@@ -108,8 +111,11 @@ def _task_object(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[
         "outputs": task.outputs,
         "needs": task.needs,
         "resources": {"threads": task.resources.threads, **_resources(task.resources, known)},
-        "command": shown(command.text),
     }
+    if task.call is None:
+        found["command"] = shown(command.text)
+    else:
+        found["call"] = _call(task.call)
     optional = {
         "script": [shown(argument) for argument in command.script],
         "script_file": shown(command.script_file),
@@ -127,6 +133,21 @@ def _task_object(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[
         "skip": task.skip and {"why": task.skip.why, "what": task.skip.what},
     }
     found.update((key, value) for key, value in optional.items() if value)
+    return found
+
+
+def _call(call: Call) -> dict[str, Any]:
+    """What a step's task calls; without its code, which hangs on the Python that reads it."""
+    found: dict[str, Any] = {
+        "step": call.step,
+        "identity": call.identity,
+        "path": call.path,
+        "version": call.version,
+        "attrs": Raw(call.attrs.encode()),
+        "where": call.where.value,
+    }
+    marks = {"mutable": call.mutable, "grows": call.grows}
+    found.update((name, True) for name, marked in marks.items() if marked)
     return found
 
 

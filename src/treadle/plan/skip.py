@@ -7,8 +7,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from treadle.plan.paths import PathIndex
+from treadle.base.names import step_id
+from treadle.plan.paths import PathIndex, made_by
 from treadle.plan.task import Draft, Skip
+
+_STEP = "\0"  # before the id of a step where it stands for what others build on; no path holds a NUL
 
 
 class Cascade(Struct, frozen=True):
@@ -29,7 +32,7 @@ def cascade(drafts: Sequence[Draft]) -> Cascade:
     falling = [node for node, skip in enumerate(skips) if skip]
     if not falling:
         return Cascade(skips)
-    makers = Counter(path for draft in drafts for path in draft.outputs)
+    makers = Counter(thing for draft in drafts for thing in _makes(draft))
     readers = _readers(drafts)
     feeds, left = _feeders(makers, readers)
     gone: Counter[int] = Counter()
@@ -48,10 +51,21 @@ def cascade(drafts: Sequence[Draft]) -> Cascade:
     return Cascade(skips, lost)
 
 
+def _makes(draft: Draft) -> tuple[str, ...]:
+    """What is lost when the task is skipped: the paths that it makes, and that a step was made."""
+    call = draft.call
+    return made_by(draft) if call is None else (call.path, _STEP + step_id(call.step, call.identity))
+
+
+def _reads(draft: Draft) -> tuple[str, ...]:
+    """What the task cannot do without."""
+    return (*draft.inputs, *(_STEP + step for step in draft.steps)) if draft.steps else draft.inputs
+
+
 def _readers(drafts: Sequence[Draft]) -> dict[str, list[int]]:
     readers: dict[str, list[int]] = {}
     for node, draft in enumerate(drafts):
-        for path in draft.inputs:
+        for path in _reads(draft):
             readers.setdefault(path, []).append(node)
     return readers
 
@@ -78,7 +92,7 @@ def _feeders(
 def _died(draft: Draft, makers: Counter[str], feeds: dict[str, list[str]], left: dict[str, int]) -> list[str]:
     """The inputs that nobody makes any more now that `draft` is skipped."""
     died = []
-    for output in draft.outputs:
+    for output in _makes(draft):
         makers[output] -= 1
         if makers[output]:
             continue
@@ -91,7 +105,7 @@ def _died(draft: Draft, makers: Counter[str], feeds: dict[str, list[str]], left:
 
 def _reason(draft: Draft, lost: frozenset[str]) -> Skip:
     """The first fixed input that is lost; without one, the gather has nothing left."""
-    for path in draft.inputs:
+    for path in _reads(draft):
         if path in lost and path not in draft.gathered:
-            return Skip("upstream", path)
+            return Skip("upstream", path.removeprefix(_STEP))
     return Skip("empty", next(path for path in draft.inputs if path in lost))

@@ -14,8 +14,8 @@ from posixpath import join, realpath, split
 from treadle.plan.edges import Made
 from treadle.plan.findings import Findings
 from treadle.plan.nodes import Nodes
-from treadle.plan.paths import normal, relative_to
-from treadle.plan.refuse import is_off_limits, refuse_place, refuse_protected
+from treadle.plan.paths import made_by, normal, relative_to
+from treadle.plan.refuse import is_artifact_place, is_off_limits, refuse_place, refuse_protected
 
 _ELSEWHERE = ("/", "..")
 
@@ -81,7 +81,7 @@ def _check_output(
 ) -> None:
     if path == "/" or path.endswith(".."):
         return  # refused as it is spelled
-    if place == "." or is_off_limits(place, roots):
+    if place == "." or (is_off_limits(place, roots) and not is_artifact_place(nodes, number, place)):
         refuse_place(nodes, number, path, place, findings)
     for one in protected:
         if one == place or one.startswith(place + "/"):
@@ -104,7 +104,7 @@ def _users(nodes: Nodes, paths: dict[str, str]) -> Iterator[tuple[int, str]]:
     """The first task that names each path."""
     left = dict(paths)
     for number, draft in nodes.live():
-        for path in (*draft.outputs, *draft.inputs):
+        for path in (*made_by(draft), *draft.inputs):
             if left.pop(path, ""):
                 yield number, path
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from treadle.decide.reason import Answer, Decision, NeverRan, Verdict
-from treadle.plan.task import Command, Policy, Resources, ScheduledPlan, ScheduledTask
+from treadle.plan.task import Call, Command, Policy, Resources, ScheduledPlan, ScheduledTask, Where
 
 RUN = Answer(Verdict.WILL_RUN, (NeverRan(),))
 
@@ -44,6 +44,27 @@ def task(
         log=log,
         log_named=log_named,
         benchmark=benchmark,
+    )
+
+
+def step(
+    id: str,
+    needs: Iterable[str] = (),
+    *,
+    where: Where = Where.THREAD,
+    inputs: Iterable[str] = (),
+    resources: Resources = _RESOURCES,
+    policy: Policy = _POLICY,
+) -> ScheduledTask:
+    """A task of a step, which calls a function; its id is any text that begins with `@`."""
+    return ScheduledTask(
+        id=id,
+        rule=id,
+        call=Call(step=id[1:], identity=id.encode().hex().ljust(32, "0"), path=f"made/{id[1:]}", where=where),
+        inputs=tuple(inputs),
+        needs=tuple(sorted(needs)),
+        resources=resources,
+        policy=policy,
     )
 
 
