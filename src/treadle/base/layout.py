@@ -6,6 +6,7 @@ import os
 
 from msgspec import Struct
 
+from treadle.base.digest import blake2b
 from treadle.base.disk import disk_error
 
 STATE = ".treadle"
@@ -173,6 +174,14 @@ class ArtifactPlaces(Struct, frozen=True):
         return self.path.rpartition("/")[2]
 
     @property
+    def stem(self) -> str:
+        """What the names of all these begin with: the name, unless that is too long, or taken for another's."""
+        name = self.name
+        if len(name) <= _SURELY_SHORT and not name.endswith(_STATUS):
+            return name
+        return _unmistakable(name)
+
+    @property
     def folder(self) -> str:
         """The folder of all these, shared by the artifacts of one parent folder."""
         return f"{self.parent}/.treadle-artifacts"
@@ -180,40 +189,91 @@ class ArtifactPlaces(Struct, frozen=True):
     @property
     def record(self) -> str:
         """It is there: the artifact is made."""
-        return f"{self.folder}/{self.name}.json"
+        return f"{self.folder}/{self.stem}.json"
 
     @property
     def pending(self) -> str:
         """The record while the artifact is being moved into its place."""
-        return f"{self.folder}/{self.name}.pending"
+        return f"{self.folder}/{self.stem}.pending"
 
     @property
     def status(self) -> str:
-        return f"{self.folder}/{self.name}.status.json"
+        return f"{self.folder}/{self.stem}.status.json"
 
     def lease(self, number: int) -> str:
         """Lease `number` (the fencing number), made exclusively."""
-        return f"{self.folder}/{self.name}.lease.{number}"
+        return f"{self.folder}/{self.stem}.lease.{number}"
+
+    @property
+    def lease_object(self) -> str:
+        """Its one lease on an object store, the number in it: conditional writes need one key."""
+        return f"{self.folder}/{self.stem}.lease"
 
     @property
     def lease_stem(self) -> str:
         """What the names of all its leases begin with."""
-        return f"{self.name}.lease."
+        return f"{self.stem}.lease."
 
     def work(self, attempt: str) -> str:
         """The path that attempt `attempt` is given to write to."""
-        return f"{self.folder}/work/{self.name}.{attempt}"
+        return f"{self.folder}/work/{self.stem}.{attempt}"
 
     @property
     def resume(self) -> str:
         """The path that all attempts of a resumable step are given."""
-        return f"{self.folder}/work/{self.name}.resume"
+        return f"{self.folder}/work/{self.stem}.resume"
 
     @property
     def checkpoints(self) -> str:
         """A folder for the function's own checkpoints, kept over attempts until it succeeds."""
-        return f"{self.folder}/checkpoints/{self.name}"
+        return f"{self.folder}/checkpoints/{self.stem}"
 
     def aside(self, attempt: str) -> str:
         """Where the output that attempt `attempt` replaces is moved."""
-        return f"{self.folder}/old/{self.name}.{attempt}"
+        return f"{self.folder}/old/{self.stem}.{attempt}"
+
+
+class StagingFolder(Struct, frozen=True):
+    """Where one process keeps local copies of what stands in object stores.
+
+    `base` is a folder of this user alone; `owner` names the process (`<host>.<pid>.<start time>`).
+    """
+
+    base: str
+    owner: str
+
+    @property
+    def root(self) -> str:
+        """All that goes when the process ends."""
+        return f"{self.base}/{self.owner}"
+
+    def work(self, place: str, attempt: str, name: str) -> str:
+        """What attempt `attempt` writes to; `place` is a digest of the URL it is for."""
+        return f"{self.root}/work/{place}.{attempt}/{name}"
+
+    @property
+    def kept(self) -> str:
+        """What stays when the process ends."""
+        return f"{self.base}/resume"
+
+    def resume(self, place: str, name: str) -> str:
+        """What all attempts of a resumable step write to, on this machine."""
+        return f"{self.kept}/{place}/{name}"
+
+    def fetched(self, place: str, name: str) -> str:
+        """The local copy of an artifact; `place` is a digest of its URL."""
+        return f"{self.root}/fetched/{place}/{name}"
+
+
+_STATUS = ".status"  # the record of `x.status` would stand where the status of `x` does
+_LONGEST = 180  # bytes of a name to which endings and the name of an attempt fit (most file systems: 255)
+_SURELY_SHORT = _LONGEST // 4  # characters: UTF-8 takes up to four bytes for one
+
+
+def _unmistakable(name: str) -> str:
+    """A name cut to its bytes and told from others by a digest, where it is too long or ends as ours do."""
+    data = name.encode("utf-8", "surrogateescape")
+    if len(data) <= _LONGEST and not name.endswith(_STATUS):
+        return name
+    mark = blake2b(data, digest_size=8).hexdigest()
+    return data[: _LONGEST - 17].decode(errors="ignore") + "~" + mark

@@ -105,3 +105,10 @@ class ArtifactStore(Protocol):
     def remove(self, path: str) -> None:
         """Remove an artifact with all that stands beside it."""
         ...
+
+    def sync(self) -> None:
+        """Wait until all that was published so far is on the disk: at most every 2 s, and at the end of a run.
+
+        Until then a crash of the machine (not of a process) may tear it; that is seen, and it is made again.
+        """
+        ...
