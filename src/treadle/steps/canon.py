@@ -13,7 +13,7 @@ from json import JSONEncoder
 from math import isfinite
 from typing import Any, NoReturn
 
-from msgspec import Struct
+from treadle.steps.faults import Fault
 
 IDENTITY_FORMAT = 1
 _DEEPEST = 100  # levels of lists and mappings in one value: also what ends a value that holds itself
@@ -21,15 +21,6 @@ _LONGEST_NUMBER = 4096  # bits of an integer: far below where Python refuses to 
 _AS_THEY_ARE = frozenset((bool, type(None)))
 
 canonical = JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False, allow_nan=False).encode
-
-
-class Fault(Struct, frozen=True):
-    """What is wrong with a value of a step: `where` as one would point at it (`hash_attrs.lr[2]`)."""
-
-    code: str
-    where: str
-    what: str
-    hint: str = ""
 
 
 class FrozenDict(dict[str, Any]):

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
-from treadle.base.errors import StepError
-from treadle.base.place import Diagnostic, Place
 from treadle.base.units import parse_duration
 from treadle.plan.paths import normal
-from treadle.steps.canon import NO_ATTRS, Fault, FrozenDict, freeze
+from treadle.steps.canon import NO_ATTRS, FrozenDict, freeze
+from treadle.steps.faults import Fault
 from treadle.steps.paths import unfit_name, unfit_override
+from treadle.steps.remote import RemoteCallable
 from treadle.steps.resources import ResourceConfig
 
 if TYPE_CHECKING:
@@ -24,24 +23,6 @@ _PIN = re.compile(r"[0-9a-f]{12,32}\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _HAS_REST, _HAS_REST_NAMED, _IS_GENERATOR, _IS_COROUTINE = 0x04, 0x08, 0x20, 0x80 | 0x200
 Faults = list[Fault]
-
-
-def refuse(name: object, faults: Faults) -> StepError:
-    """All that is wrong with one step as one error, with the line that makes the step."""
-    called = name if isinstance(name, str) and name else "?"
-    place = _made_at()
-    return StepError(
-        Diagnostic(fault.code, f"step {called!r}: {fault.where}: {fault.what}", place, fault.hint)
-        for fault in faults
-    )
-
-
-def _made_at() -> Place:
-    """The nearest line outside of this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("treadle."):
-        frame = frame.f_back
-    return Place(frame.f_code.co_filename, frame.f_lineno)
 
 
 def name_of(name: Any, faults: Faults) -> str:
@@ -204,19 +185,15 @@ def function_of(where: str, fn: Any, faults: Faults) -> None:
     if not callable(fn):
         faults.append(Fault("not-callable", where, f"a function is wanted, not {fn!r}"))
         return
-    inner = getattr(fn, "fn", fn)  # what `remote` wrapped
-    code = getattr(inner, "__code__", None)
-    if code is None:
-        if isinstance(inner, MethodType):
-            _see_flags(where, inner.__func__, faults)
-        return
-    _see_flags(where, inner, faults)
+    inner = fn.fn if isinstance(fn, RemoteCallable) else fn
+    if isinstance(inner, FunctionType | MethodType):
+        _see_flags(where, inner, faults)
     if where == "fn" and isinstance(inner, FunctionType) and not hasattr(inner, "__wrapped__"):
         _see_parameters(where, inner, faults)
 
 
-def _see_flags(where: str, fn: Any, faults: Faults) -> None:
-    flags = fn.__code__.co_flags if hasattr(fn, "__code__") else 0
+def _see_flags(where: str, fn: FunctionType | MethodType, faults: Faults) -> None:
+    flags = fn.__code__.co_flags
     if flags & _IS_COROUTINE:
         faults.append(
             Fault("function-async", where, f"{fn.__name__} is async: calling it would do nothing",

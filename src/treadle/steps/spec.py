@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from treadle.base.names import encode
+from treadle.base.names import step_id
 from treadle.steps import given
-from treadle.steps.canon import Fault, identify
+from treadle.steps.canon import identify
+from treadle.steps.faults import Fault, refuse
 from treadle.steps.paths import default_prefix, is_url, join
 from treadle.steps.resources import ResourceConfig
 
@@ -46,7 +47,7 @@ class Identified:
     @property
     def task_id(self) -> str:
         """The id of the step's task in a plan."""
-        return "@" + encode(self.name_with_hash)
+        return step_id(self.name, self.identity)
 
     @property
     def mutable(self) -> bool:
@@ -203,7 +204,7 @@ class StepSpec(Identified):
         _set(self, "resumable", bool(resumable))
         _set(self, "_code", None)
         if faults:
-            raise given.refuse(name, faults)
+            raise refuse(f"step {name!a}", faults)
         # Deps are made before what builds on them: what holds for all below is known here without a walk.
         _set(self, "bears_inputs", bool(self.inputs) or any([dep.bears_inputs for dep in found_deps]))
         _set(self, "bears_pins", bool(self.expected_identity) or any([dep.bears_pins for dep in found_deps]))

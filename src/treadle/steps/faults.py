@@ -1,0 +1,36 @@
+"""What is wrong with values that a person gave in Python, collected and told all at once."""
+
+from __future__ import annotations
+
+import sys
+
+from msgspec import Struct
+
+from treadle.base.errors import StepError
+from treadle.base.place import Diagnostic, Place
+
+
+class Fault(Struct, frozen=True):
+    """What is wrong with one value: `where` as one would point at it (`hash_attrs.lr[2]`)."""
+
+    code: str
+    where: str
+    what: str
+    hint: str = ""
+
+
+def refuse(subject: str, faults: list[Fault]) -> StepError:
+    """All that is wrong with one thing as one error, with the line of the user's that made it."""
+    place = made_at()
+    return StepError(
+        Diagnostic(fault.code, f"{subject}: {fault.where}: {fault.what}", place, fault.hint)
+        for fault in faults
+    )
+
+
+def made_at() -> Place:
+    """The nearest line outside of this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("treadle."):
+        frame = frame.f_back
+    return Place(frame.f_code.co_filename, frame.f_lineno)

@@ -1,0 +1,105 @@
+"""`remote`: a function that goes to the current client, though the step that calls it has no resources."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, overload
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
+from treadle.base.errors import StepError
+from treadle.steps.canon import FrozenDict
+from treadle.steps.resources import ResourceConfig
+
+
+class RemoteCallable(Struct, frozen=True, eq=False):
+    """A function and what it asks for wherever a step runs it: as a job of the current client.
+
+    `resources` of the step beat these as a whole; `env_vars` merge, the step's winning; `name` is for the
+    job's name. Calling it calls the function, here.
+    """
+
+    fn: Callable[..., Any]
+    resources: ResourceConfig | None = None
+    env_vars: Mapping[str, str] = {}
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not callable(self.fn):
+            raise StepError(f"remote wants a function, not {self.fn!r}", code="not-callable")
+        if self.resources is not None and not isinstance(self.resources, ResourceConfig):
+            hint = "write ResourceConfig(cpu=4, memory_gb=16)"
+            raise StepError(
+                f"remote: resources: a ResourceConfig is wanted, not {self.resources!r}",
+                hint=hint,
+                code="not-resources",
+            )
+        force_setattr(self, "env_vars", FrozenDict(self.env_vars or {}))
+        force_setattr(self, "name", self.name or "")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.fn(*args, **kwargs)
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        return self.fn
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.fn, "__name__", type(self.fn).__name__))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By the name of a module's attribute where this is one, as functions are pickled; else by value.
+
+        A decorated function cannot be pickled by name: under its name stands what wrapped it.
+        """
+        module, name = getattr(self.fn, "__module__", ""), getattr(self.fn, "__qualname__", "")
+        if _by_name(module) and _found(module, name) is self:
+            return _found, (module, name)
+        return RemoteCallable, (self.fn, self.resources, dict(self.env_vars), self.name)
+
+
+def _by_name(module: str) -> bool:
+    """Whether another process can import the module, as far as pickling goes."""
+    if module == "__main__" or module not in sys.modules:
+        return False
+    cloudpickle = sys.modules.get("cloudpickle")
+    asked: set[str] = cloudpickle.list_registry_pickle_by_value() if cloudpickle else set()
+    return not any(module == one or module.startswith(f"{one}.") for one in asked)
+
+
+def _found(module: str, name: str) -> Any:
+    found: Any = sys.modules.get(module) or import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+@overload
+def remote(fn: Callable[..., Any], /) -> RemoteCallable: ...
+@overload
+def remote(
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    resources: ResourceConfig | None = None,
+    env_vars: Mapping[str, str] | None = None,
+    name: str = "",
+) -> Callable[[Callable[..., Any]], RemoteCallable]: ...
+def remote(
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    resources: ResourceConfig | None = None,
+    env_vars: Mapping[str, str] | None = None,
+    name: str = "",
+) -> Any:
+    """Mark a function as one for the current client: `remote(fn)`, `@remote`, `@remote(resources=...)`."""
+
+    def wrap(fn: Callable[..., Any]) -> RemoteCallable:
+        return RemoteCallable(fn, resources, env_vars or {}, name)
+
+    return wrap if fn is None else wrap(fn)
