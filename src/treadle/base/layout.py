@@ -175,7 +175,7 @@ class ArtifactPlaces(Struct, frozen=True):
 
     @property
     def stem(self) -> str:
-        """What the names of all these begin with: the name, unless that is too long, or taken for another's."""
+        """What the names of all these begin with: the name, or what stands for one that does not do."""
         name = self.name
         if len(name) <= _SURELY_SHORT and not name.endswith(_STATUS):
             return name

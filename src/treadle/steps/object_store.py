@@ -1,0 +1,148 @@
+"""`ObjectStore`: artifacts in an object store, as `ArtifactStore` wants them.
+
+    <parent>/.treadle-artifacts/<name>.json          the record: it IS the publication
+    <parent>/.treadle-artifacts/<name>.status.json   the last attempt, where it failed
+    <parent>/.treadle-artifacts/<name>.lease         who is at work
+    <path>/<attempt>/...                             what one attempt made: no other writes there
+
+Nothing is renamed, and nothing written over but the record of a rebuild: a reader finds the old one or the
+new one, whole. What a superseded attempt made stays until the next one is published.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from threading import Lock
+
+from treadle.base.errors import StepError
+from treadle.base.layout import ArtifactPlaces
+from treadle.steps import object_look, object_publish
+from treadle.steps.object_bucket import Bucket
+from treadle.steps.object_download import download
+from treadle.steps.object_heart import Heart
+from treadle.steps.object_lease import ObjectLease, held, read_lease, take
+from treadle.steps.object_probe import refuse_without_conditions
+from treadle.steps.object_publish import folder_of, remove_below
+from treadle.steps.object_record import attempt_of, is_record, path_of, readable
+from treadle.steps.object_url import spot
+from treadle.steps.object_watch import Watch
+from treadle.steps.parallel import in_parallel
+from treadle.steps.record import ArtifactRecord, ArtifactStatus, Kind, Owner, Seen
+from treadle.steps.record_file import encode_status
+from treadle.steps.staging import STAGING
+from treadle.steps.store import Lease
+
+_LOOKS = 32  # at a time
+
+
+class ObjectStore:
+    """All artifacts of one bucket (`s3://bucket`, `memory://`); `monotonic` measures how long leases rest."""
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        unsafe_locks: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
+        heart: Heart | None = None,
+    ) -> None:
+        self._bucket = Bucket(root, unsafe=unsafe_locks)
+        self._watch = Watch(monotonic)
+        self._heart = heart or Heart()
+        self._probed = unsafe_locks
+        self._probing = Lock()
+        self._works: dict[str, str] = {}  # work path -> URL of the folder of its attempt
+
+    def look(self, path: str, identity: str, *, mend: bool = False) -> Seen:
+        """What stands there; there is never anything to mend."""
+        return object_look.look(self._bucket, path, identity)
+
+    def look_many(self, wanted: Iterable[tuple[str, str]]) -> Iterator[Seen]:
+        """What stands at (path, identity), in their order; many are looked at at a time."""
+        return in_parallel(lambda one: self.look(*one), wanted, _LOOKS)
+
+    def claim(self, path: str, owner: Owner) -> Lease | Owner:
+        """Take the lease. The first time, the store must prove that it refuses conditional writes."""
+        places = ArtifactPlaces(path)
+        self._probe(spot(places.folder).key)
+        lease = take(self._bucket, spot(places.lease_object).key, owner, self._watch, self._heart.drop)
+        if isinstance(lease, ObjectLease):
+            self._heart.add(lease)
+        return lease
+
+    def _probe(self, folder: str) -> None:
+        if not self._probed:
+            with self._probing:
+                if not self._probed:
+                    refuse_without_conditions(self._bucket, folder)
+                self._probed = True
+
+    def holder(self, path: str) -> Owner | None:
+        return held(self._bucket, spot(ArtifactPlaces(path).lease_object).key, self._watch)
+
+    def work(self, path: str, attempt: str, *, resumable: bool = False) -> str:
+        """A path in the staging folder; that of a resumable step is kept on this machine alone."""
+        began = folder_of(path, attempt)
+        spot(began)
+        work = STAGING.work(path, attempt, resumable=resumable)
+        self._works[work] = began
+        return work
+
+    def publish(
+        self, lease: Lease, work: str, record: ArtifactRecord, *, replaces: ArtifactRecord | None = None
+    ) -> ArtifactRecord:
+        assert isinstance(lease, ObjectLease)
+        counts = object_publish.publish(self._bucket, lease, work, record, replaces)
+        self._works.pop(work, None)
+        STAGING.drop(work)
+        return counts
+
+    def tell(self, path: str, status: ArtifactStatus) -> None:
+        self._bucket.put(spot(ArtifactPlaces(path).status).key, encode_status(status))
+
+    def discard(self, work: str) -> None:
+        """Remove it, and what the attempt brought to the store."""
+        STAGING.drop(work)
+        began = self._works.pop(work, "")
+        if began:
+            remove_below(self._bucket, began)
+
+    def fetch(self, record: ArtifactRecord) -> str:
+        if record.kind is Kind.NOTHING:
+            raise StepError(
+                f"step '{record.name}' made no file or folder: there is nothing to read at {record.path}",
+                hint="what its function returned is read by ctx.load(step) or step.load()",
+                code="nothing-made",
+            )
+        at = self.url(record)
+        name = ArtifactPlaces(record.path).name
+        return STAGING.fetched(at, name, lambda path: download(self._bucket, record, spot(at).key, path))
+
+    def url(self, record: ArtifactRecord) -> str:
+        return record.at or record.path
+
+    def records(self, prefix: str) -> Iterator[ArtifactRecord]:
+        """Those that can be read; what lies below the prefix is listed once."""
+        keys = [entry.key for entry in self._bucket.entries(spot(prefix).key) if is_record(entry.key)]
+        paths = sorted((self._bucket.url(path_of(key)), key) for key in keys)
+        found = in_parallel(self._bucket.get, (key for _, key in paths), _LOOKS)
+        for (path, _), one in zip(paths, found, strict=True):
+            record = readable(one, path)
+            if record is not None:
+                yield record
+
+    def sync(self) -> None:
+        """Nothing to wait for: an object store has what it has answered for."""
+
+    def remove(self, path: str) -> None:
+        """The record goes first, so that nobody reads what is half gone; the lease last."""
+        places = ArtifactPlaces(path)
+        record, lease = (spot(one).key for one in (places.record, places.lease_object))
+        known = read_lease(self._bucket, lease)
+        attempts = [attempt_of(readable(self._bucket.get(record), path)), *(known.attempts if known else ())]
+        self._bucket.delete([record, spot(places.status).key])
+        for attempt in dict.fromkeys(filter(None, attempts)):
+            remove_below(self._bucket, folder_of(path, attempt))
+        remove_below(self._bucket, places.checkpoints)
+        self._bucket.delete([lease])

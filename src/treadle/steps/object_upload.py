@@ -1,0 +1,128 @@
+"""Bringing what a step made into an object store: a file as one object, a folder as many, in streams."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import Any
+
+from msgspec import Struct
+
+from treadle.base.disk import disk_error
+from treadle.base.errors import StepError
+from treadle.base.files import digest_file, digest_folder
+from treadle.steps.object_bucket import Bucket
+from treadle.steps.parallel import in_parallel
+from treadle.steps.record import Kind
+
+EMPTY_FOLDER = ".treadle-empty-folder"  # object stores have no folders: an object of this name stands for one
+_FILES = 4  # at a time
+_PIECE = 8 * 1024 * 1024
+_PIECES = 9000  # S3 takes 10,000 to an object
+_PIECES_AT_A_TIME = 3
+_DIGESTED = 64 * 1024 * 1024  # bytes up to which what was made is read once more for its digest
+
+
+class Made(Struct, frozen=True):
+    """What stands at a work path, measured; `digest` is empty for large ones."""
+
+    kind: Kind
+    size: int = 0
+    digest: str = ""
+
+
+class _File(Struct, frozen=True):
+    path: str
+    below: str  # its name below the folder; empty: the file itself
+    size: int
+
+
+def upload(bucket: Bucket, work: str, folder: str, name: str) -> Made:
+    """Bring the file at `work` to `folder/name`, or all that the folder there holds to below `folder`.
+
+    Links to files go as the files they lead to; modes and times do not go. Raises `StepError` for what has
+    no place in an object store: links to folders or to nothing, pipes, names that are not UTF-8.
+    """
+    if not os.path.lexists(work):
+        return Made(Kind.NOTHING)
+    try:
+        single = not os.path.isdir(work)
+        files = [_one(work, "")] if single else list(_walk(work))
+    except OSError as error:
+        raise disk_error("read", error.filename or work, error) from error
+
+    def send(file: _File) -> int:
+        key = f"{folder}/{file.below or name}"
+        if file.path:
+            _send(bucket, file, key)
+        else:
+            bucket.put(key, b"")
+        return file.size
+
+    size = sum(in_parallel(send, files, _FILES))
+    digest = ""
+    if size <= _DIGESTED:
+        digest = digest_file(work) if single else digest_folder(work)
+    return Made(Kind.FILE if single else Kind.FOLDER, size, digest)
+
+
+def _send(bucket: Bucket, file: _File, key: str) -> None:
+    """In pieces of which only a few are in memory; the object is there when the last one is."""
+    piece = max(_PIECE, -(-file.size // _PIECES))
+    many = file.size > piece
+
+    def put() -> Any:
+        return bucket.data.put(
+            key,
+            Path(file.path),
+            use_multipart=many,
+            chunk_size=piece,
+            max_concurrency=_PIECES_AT_A_TIME,
+        )
+
+    try:
+        bucket.asked("write", key, put)
+    except OSError as error:
+        raise disk_error("read", file.path, error) from error
+
+
+def _walk(root: str) -> Iterator[_File]:
+    """All files below a folder, and a mark for each empty one; sorted, without recursion."""
+    pending = [""]
+    while pending:
+        below = pending.pop()
+        with os.scandir(os.path.join(root, below)) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+        if not found and below:
+            yield _File("", f"{below}{EMPTY_FOLDER}", 0)
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(f"{below}{entry.name}/")
+            else:
+                yield _one(entry.path, f"{below}{entry.name}")
+
+
+def _one(path: str, below: str) -> _File:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise _unfit(path, "its name is not valid UTF-8") from None
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        raise _unfit(path, "it is a symbolic link that leads nowhere") from None
+    if S_ISDIR(found.st_mode):
+        raise _unfit(path, "it is a symbolic link to a folder")
+    if not S_ISREG(found.st_mode):
+        raise _unfit(path, "it is a pipe, a socket or a device")
+    return _File(path, below, found.st_size)
+
+
+def _unfit(path: str, why: str) -> StepError:
+    return StepError(
+        f"cannot bring {path!a} to an object store: {why}",
+        hint="let the step write plain files and folders with UTF-8 names",
+        code="unfit-for-store",
+    )
