@@ -54,7 +54,7 @@ def normal_draft(draft: Draft) -> Draft:
         call = replace(call, path=normal(artifact))
     return replace(
         draft,
-        inputs=tuple(dict.fromkeys(map(normal, draft.inputs))),
+        inputs=tuple(dict.fromkeys(path if call and is_url(path) else normal(path) for path in draft.inputs)),
         gathered=frozenset(map(normal, draft.gathered)),
         ancient=frozenset(map(normal, draft.ancient)),
         outputs=tuple(dict.fromkeys(map(normal, draft.outputs))),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from treadle.steps.record import ArtifactRecord, Dep
@@ -47,6 +49,11 @@ class StepBook:
     def put(self, task: str, entry: Entry) -> None:
         """Take in a step, or what is known of it by now."""
         self._entries[task] = entry
+
+    def join(self, other: StepBook, tasks: Iterable[str]) -> None:
+        """Take over what another book says of these tasks."""
+        for task in tasks:
+            self._entries[task] = other._entries[task]
 
     def drop(self, task: str) -> None:
         """Forget a step that has ended (its error and record, too)."""

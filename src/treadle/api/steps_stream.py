@@ -1,0 +1,225 @@
+"""Steps that arrive while a run goes on: pulled from an iterable, or grown by steps that succeeded.
+
+    iterable --pull--> pulled --.
+                                 >--plan--> batches --take--> the engine
+    results ---------> grown ---'
+
+Two threads of our own do it, so that neither a slow generator nor a slow disk holds the run up: one pulls,
+never more ahead than there is room; one plans all that has arrived as one batch. What has ended is known by
+its id alone, so an endless stream runs in bounded memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Container, Iterable
+from contextvars import copy_context
+from typing import TYPE_CHECKING
+
+from treadle.api.pipe import View
+from treadle.api.steps_pipe import checked, grow
+from treadle.decide.reason import Verdict
+from treadle.engine.source import Batch
+from treadle.plan.show import plan_head
+from treadle.records.event import End
+
+if TYPE_CHECKING:
+    from treadle.steps.book import StepBook
+    from treadle.steps.record import ArtifactRecord
+    from treadle.steps.spec import StepSpec
+
+# Steps, ids of tasks of earlier batches, ids of those that must not be tried again -> what is to be done.
+Trip = Callable[[list["StepSpec"], Container[str], frozenset[str]], View]
+_WELL = (End.SUCCEEDED, End.UNCHANGED)
+_HANG = 1.0  # seconds that our threads may take to come to their end when nothing more is wanted
+
+
+class Stream:
+    """A `Source` of batches of steps.
+
+    `rest` is what is to be pulled (None: nothing, steps only grow); `room` is how many steps may be pulled
+    and not have ended; `plan` goes down the pipe with a batch, in a thread of ours. `hear` is told of each
+    batch on the loop's thread.
+    """
+
+    def __init__(
+        self,
+        rest: Iterable[StepSpec] | None,
+        *,
+        plan: Trip,
+        book: StepBook,
+        room: int,
+        hear: Callable[[View], None] = lambda view: None,
+        wanted: Callable[[StepSpec], bool] = lambda step: True,
+    ) -> None:
+        self.errors: list[BaseException] = []
+        self._rest = rest
+        self._plan = plan
+        self._book = book
+        self._room = room
+        self._hear = hear
+        self._wanted = wanted
+        self._ring: Callable[[], None] = lambda: None
+        self._change = threading.Condition()
+        self._threads: list[threading.Thread] = []
+        # All below is shared, and only looked at or changed with `_change` held.
+        self._pulled: list[StepSpec] = []
+        self._growing: deque[tuple[StepSpec, ArtifactRecord | None]] = deque()
+        self._views: list[View] = []
+        self._known: set[str] = set()
+        self._fallen: set[str] = set()
+        self._may_grow: set[str] = set()  # tasks that will run and grow when they succeed
+        self._ahead = 0  # pulled or planned to run, and not ended
+        self._pulling = rest is not None
+        self._planning = False
+        self._stopped = False
+
+    # What the loop asks
+
+    def start(self, ring: Callable[[], None]) -> None:
+        """Begin to pull; the threads see the context variables of who asks."""
+        self._ring = ring
+        works = [("treadle-plan", self._plan_all)]
+        if self._rest is not None:
+            works.append(("treadle-pull", self._pull_all))
+        for name, work in works:
+            context = copy_context()
+            thread = threading.Thread(target=context.run, args=(work,), name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def take(self) -> list[Batch]:
+        """The batches that were planned since."""
+        with self._change:
+            views, self._views = self._views, []
+        return [self._batch(view) for view in views]
+
+    def ended(self, task: str, end: End) -> None:
+        """A step has ended: there is room for one more, and it may have grown."""
+        with self._change:
+            self._ahead -= 1
+            if task in self._may_grow:
+                self._may_grow.discard(task)
+                if end in _WELL and task in self._book:
+                    self._growing.append((self._book[task].spec, self._book.records.get(task)))
+            self._change.notify_all()
+        if end in _WELL:
+            self._book.drop(task)
+
+    @property
+    def done(self) -> bool:
+        """Nothing more will come: all is pulled, planned and taken, and nothing that runs may grow."""
+        with self._change:
+            idle = not (self._pulling or self._planning or self._pulled or self._growing or self._views)
+            return self._stopped or (idle and not self._may_grow)
+
+    def stop(self) -> None:
+        """Let the threads end; one that hangs in the user's generator is left behind."""
+        with self._change:
+            self._stopped = True
+            self._change.notify_all()
+        for thread in self._threads:
+            thread.join(_HANG)
+
+    # What the run began with
+
+    def begin(self, view: View) -> None:
+        """Know the plan that the run begins with."""
+        with self._change:
+            self._enter(view)
+
+    # The threads
+
+    def _pull_all(self) -> None:
+        try:
+            steps = iter(self._rest or ())
+            while self._has_room():
+                step = next(steps, None)
+                if step is None:
+                    break
+                self._pulled_one(checked(step, "the iterable of steps"))
+        except BaseException as error:
+            self.errors.append(error)
+        finally:
+            self._rest = None
+            with self._change:
+                self._pulling = False
+                self._change.notify_all()
+            self._ring()
+
+    def _has_room(self) -> bool:
+        """Wait for room; False: nothing more is wanted."""
+        with self._change:
+            self._change.wait_for(lambda: self._stopped or self._ahead < self._room)
+            return not self._stopped
+
+    def _pulled_one(self, step: StepSpec) -> None:
+        if not self._wanted(step):
+            return
+        with self._change:
+            if step.task_id not in self._known:
+                self._pulled.append(step)
+                self._ahead += 1
+                self._change.notify_all()
+
+    def _plan_all(self) -> None:
+        while (work := self._next_work()) is not None:
+            pulled, growing = work
+            view: View | None = None
+            try:
+                steps = [step for spec, record in growing for step in grow(spec, record)]
+                view = self._plan([*pulled, *steps], self._known, frozenset(self._fallen))
+            except BaseException as error:
+                self.errors.append(error)
+                self._rest = None
+            with self._change:
+                self._ahead -= len(pulled)
+                self._planning = False
+                if view is not None:
+                    self._enter(view)
+                    self._views.append(view)
+                else:
+                    self._pulling = False  # what is wrong with one batch ends the stream
+                self._change.notify_all()
+            self._ring()
+
+    def _next_work(self) -> tuple[list[StepSpec], list[tuple[StepSpec, ArtifactRecord | None]]] | None:
+        """Wait for steps, and take all that are there; None: nothing more is wanted."""
+        with self._change:
+            self._change.wait_for(lambda: self._stopped or self._pulled or self._growing or self._is_over())
+            if self._stopped or not (self._pulled or self._growing):
+                return None
+            pulled, self._pulled = self._pulled, []
+            growing = list(self._growing)
+            self._growing.clear()
+            self._planning = True
+            return pulled, growing
+
+    def _is_over(self) -> bool:
+        return not self._pulling and not self._may_grow
+
+    def _enter(self, view: View) -> None:
+        """Count what a batch brings, while `_change` is held."""
+        for task, answer in view.decision.answers.items():
+            self._known.add(task)
+            if answer.verdict is Verdict.SKIPPED:
+                self._fallen.add(task)
+                continue
+            if answer.verdict is Verdict.WILL_RUN:
+                self._ahead += 1
+            call = view.plan.tasks[task].call
+            if call is None or not call.grows:
+                continue
+            if answer.verdict is Verdict.WILL_RUN:
+                self._may_grow.add(task)
+            elif view.book is not None and view.book[task].spec.bears_inputs:
+                # Whether it stands hangs on its inputs, so it had not grown when the plan was built.
+                self._growing.append((view.book[task].spec, view.seen[task].record))
+
+    def _batch(self, view: View) -> Batch:
+        """A planned batch on its way to the engine; the run's book learns of its steps."""
+        if view.book is not None:
+            self._book.join(view.book, view.decision.to_run())
+        self._hear(view)
+        return Batch(view.plan, view.decision, plan_head(view.plan)["digest"])
