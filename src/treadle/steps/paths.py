@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING
 
 from treadle.base.layout import StateFolder
+from treadle.plan.paths import is_url as is_url
+from treadle.plan.paths import normal
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+if TYPE_CHECKING:
+    from treadle.steps.spec import StepSpec
+
 _UNFIT = re.compile(r"[\x00-\x1f\x7f]")
 _LONGEST_PART = 180  # bytes of one part of a name: hash, attempt and endings still fit in 255
 _OURS = ".treadle-artifacts"
-
-
-def is_url(path: str) -> bool:
-    """`s3://bucket/key`: a scheme and two slashes."""
-    return _URL.match(path) is not None
 
 
 def default_prefix(workdir: str) -> str:
@@ -70,3 +70,20 @@ def unfit_path(path: str) -> str:
     except UnicodeEncodeError:
         return "it holds half a character (a lone surrogate)"
     return f"a part of it is longer than {_LONGEST_PART} bytes" if longest > _LONGEST_PART else ""
+
+
+class Places:
+    """Where the artifacts of one plan stand: the prefix and the work folder, as they were read once."""
+
+    def __init__(self, prefix: str, workdir: str) -> None:
+        self._prefix = prefix
+        self._workdir = workdir
+
+    def of(self, spec: StepSpec) -> str:
+        """The output path of a step: absolute, in one spelling; or a URL."""
+        path = spec.path_under(self._prefix)
+        if is_url(path):
+            return path
+        if not path.startswith("/"):
+            path = join(self._workdir, path)
+        return normal(path) if "/." in path or "//" in path else path

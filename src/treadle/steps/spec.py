@@ -206,8 +206,8 @@ class StepSpec(Identified):
         if faults:
             raise refuse(f"step {name!a}", faults)
         # Deps are made before what builds on them: what holds for all below is known here without a walk.
-        _set(self, "bears_inputs", bool(self.inputs) or any([dep.bears_inputs for dep in found_deps]))
-        _set(self, "bears_pins", bool(self.expected_identity) or any([dep.bears_pins for dep in found_deps]))
+        _set(self, "bears_inputs", bool(self.inputs) or any(dep.bears_inputs for dep in found_deps))
+        _set(self, "bears_pins", bool(self.expected_identity) or any(dep.bears_pins for dep in found_deps))
         _set(
             self,
             "identity",

@@ -1,0 +1,170 @@
+"""Which steps a run must look at: from those asked for down to complete artifacts, wave by wave.
+
+A wave is looked at in parallel where looking waits. No recursion: a chain of 100,000 steps is 100,000 waves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from time import perf_counter
+
+from treadle.base.errors import StepError
+from treadle.base.place import Diagnostic
+from treadle.steps.grow import grown_by
+from treadle.steps.paths import Places
+from treadle.steps.record import ArtifactState, Seen
+from treadle.steps.spec import StepSpec
+from treadle.steps.twins import Twins
+
+Look = Callable[[StepSpec, str], Seen]
+_THREADS = 16
+_TRIED = 4  # looks that tell whether looking waits
+_WAITS = 0.0005  # seconds of one look: above, threads win; below, they only take turns
+
+
+class Survey:
+    """The steps that were met, in the order of the waves: by identity, each with what was seen of it.
+
+    `through` are the deps that are visited through a step; `targets` the steps asked for and grown.
+    """
+
+    def __init__(
+        self, look: Look, places: Places, forced: Container[str], known: Container[str], *, all_forced: bool
+    ) -> None:
+        self.steps: dict[str, StepSpec] = {}
+        self.seen: dict[str, Seen] = {}
+        self.paths: dict[str, str] = {}
+        self.through: dict[str, tuple[StepSpec, ...]] = {}
+        self.targets: dict[str, StepSpec] = {}
+        self.faults: list[Diagnostic] = []
+        self._look = look
+        self._places = places
+        self._forced = forced
+        self._known = known
+        self._above: set[str] = set()
+        self._all_forced = all_forced
+        self._twins = Twins(places, self.faults)
+
+    def go(self, asked: Sequence[StepSpec]) -> None:
+        """Visit all that must be visited. Raises `StepError`, and what looking raises."""
+        if self._forced and not self._all_forced:
+            self._above = _above(asked, self._forced, self._known)
+        wave = self._ask(asked)
+        while wave:
+            for spec, seen in zip(wave, self._looked_at(wave)):
+                self.seen[spec.identity] = seen
+            following: list[StepSpec] = []
+            for spec in wave:
+                following += self._from(spec)
+            wave = following
+
+    def served(self, spec: StepSpec) -> bool:
+        """Whether the artifact that is there is taken, as far as the artifact alone tells."""
+        return self.complete(spec) and not (self.rebuilt(spec) and spec.fn is not None)
+
+    def complete(self, spec: StepSpec) -> bool:
+        """Whether an artifact stands there that can be served."""
+        state = self.seen[spec.identity].state
+        return state is ArtifactState.COMPLETE or (state is ArtifactState.OTHER and spec.drift == "warn")
+
+    def rebuilt(self, spec: StepSpec) -> bool:
+        """Whether it is made again whatever stands there."""
+        return spec.mutable or self._all_forced or (bool(self._forced) and spec.task_id in self._forced)
+
+    def _ask(self, specs: Iterable[StepSpec]) -> list[StepSpec]:
+        specs = list(specs)
+        for spec in specs:
+            self.targets.setdefault(spec.identity, spec)
+        return self._new(specs)
+
+    def _new(self, specs: Iterable[StepSpec]) -> list[StepSpec]:
+        """Those of the steps that were not met before."""
+        found = []
+        for spec in specs:
+            identity = spec.identity
+            first = self.steps.get(identity)
+            if first is spec:
+                continue
+            if first is not None:
+                self.steps[identity] = self._twins.one_of(first, spec)
+            elif not self._known or spec.task_id not in self._known:
+                self.steps[identity] = spec
+                self.paths[identity] = self._places.of(spec)
+                found.append(spec)
+        return found
+
+    def _from(self, spec: StepSpec) -> list[StepSpec]:
+        """What is met through a step that was looked at."""
+        spec = self.steps[spec.identity]
+        self._twins.see_place(spec, self.paths[spec.identity])
+        served = self.served(spec)
+        more: list[StepSpec] = []
+        if served and spec.grow is not None:
+            more = self._ask(grown_by(spec, self.seen[spec.identity].record))
+        if not served or spec.bears_inputs:
+            deps = spec.deps
+        elif spec.identity in self._above:
+            deps = tuple(dep for dep in spec.deps if dep.identity in self._above)
+        else:
+            return more
+        self.through[spec.identity] = deps
+        return more + self._new(deps)
+
+    def _looked_at(self, wave: Sequence[StepSpec]) -> Iterator[Seen]:
+        work = [(spec, self.paths[spec.identity]) for spec in wave]
+        started = perf_counter()
+        for one in work[:_TRIED]:
+            yield self._look(*one)
+        rest = work[_TRIED:]
+        if rest and perf_counter() - started > _TRIED * _WAITS:
+            from treadle.steps.parallel import in_parallel
+
+            yield from in_parallel(lambda one: self._look(*one), rest, _THREADS)
+        else:
+            for one in rest:
+                yield self._look(*one)
+
+
+def see_pins(asked: Iterable[StepSpec], known: Container[str]) -> None:
+    """Compare every `expected_identity` from these steps on down. Raises `StepError` with all that differ."""
+    faults = []
+    stack = [spec for spec in asked if spec.bears_pins]
+    met: set[int] = set()  # objects: two of one identity may be pinned differently
+    while stack:
+        spec = stack.pop()
+        if id(spec) in met:
+            continue
+        met.add(id(spec))
+        pin = spec.expected_identity
+        if pin and not spec.identity.startswith(pin):
+            faults.append(
+                Diagnostic(
+                    "identity-pinned",
+                    f"step {spec.name!a} is pinned to identity {pin}, but has {spec.identity[: len(pin)]}",
+                    hint="its name, hash_attrs, version, inputs or what it builds on changed: undo that, or "
+                    "pin the new one",
+                )
+            )
+        stack.extend(dep for dep in spec.deps if dep.bears_pins and dep.task_id not in known)
+    if faults:
+        raise StepError(dict.fromkeys(faults))
+
+
+def _above(asked: Iterable[StepSpec], forced: Container[str], known: Container[str]) -> set[str]:
+    """The identities of forced steps, and of all that builds on them; no recursion."""
+    above: set[str] = set()
+    done: set[str] = set()
+    stack = [(spec, False) for spec in asked]
+    while stack:
+        spec, left = stack.pop()
+        identity = spec.identity
+        if left:
+            if spec.task_id in forced or any(dep.identity in above for dep in spec.deps):
+                above.add(identity)
+        elif identity not in done:
+            done.add(identity)
+            stack.append((spec, True))
+            stack.extend(
+                (dep, False) for dep in spec.deps if dep.identity not in done and dep.task_id not in known
+            )
+    return above

@@ -1,0 +1,51 @@
+"""Steps that are met twice: one step where the identity is the same; two at one place are refused."""
+
+from __future__ import annotations
+
+from treadle.base.place import Diagnostic
+from treadle.steps.paths import Places
+from treadle.steps.spec import StepSpec
+from treadle.steps.where import resources_of
+
+
+class Twins:
+    """Compares objects of one identity, and places of several; what does not agree is told in `faults`."""
+
+    def __init__(self, places: Places, faults: list[Diagnostic]) -> None:
+        self._places = places
+        self._faults = faults
+        self._owner: dict[str, StepSpec] = {}
+        self._told: set[str] = set()
+
+    def one_of(self, first: StepSpec, second: StepSpec) -> StepSpec:
+        """The one of two objects of the same identity that counts: the first that has a function."""
+        differ = []
+        if first.fn is not None and second.fn is not None:
+            if first.fn is not second.fn and first.code and second.code and first.code != second.code:
+                differ.append("code")
+            if resources_of(first) != resources_of(second):
+                differ.append("resources")
+        if self._places.of(first) != self._places.of(second):
+            differ.append("output path")
+        if differ and first.identity not in self._told:
+            self._told.add(first.identity)
+            self._faults.append(
+                Diagnostic(
+                    "step-twice",
+                    f"step {first.name_with_hash} is there twice, with different {' and '.join(differ)}",
+                    hint="what makes them differ belongs into hash_attrs or version; or make the step once",
+                )
+            )
+        return second if first.fn is None and second.fn is not None else first
+
+    def see_place(self, spec: StepSpec, path: str) -> None:
+        """See that no other step has this output path."""
+        other = self._owner.setdefault(path, spec)
+        if other.identity != spec.identity:
+            self._faults.append(
+                Diagnostic(
+                    "two-steps-one-path",
+                    f"{other.name_with_hash} and {spec.name_with_hash} both have the output path {path}",
+                    hint="give one of them another override_output_path",
+                )
+            )
