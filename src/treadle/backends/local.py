@@ -13,7 +13,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from treadle.backends.local_attempt import Act, Attempt, Timers
 from treadle.backends.local_exits import Exits, exits_here, has_ended
@@ -21,10 +21,15 @@ from treadle.backends.local_gpus import GpuPool
 from treadle.backends.local_start import SHORTAGE, environment, refusal, script_of, start
 from treadle.backends.local_usage import MemorySampler, OomWatch
 from treadle.backends.local_verdict import outcome_of
-from treadle.base.errors import DiskError
+from treadle.base.errors import DiskError, StepError
 from treadle.base.proc import Child, end_stragglers, live_members
 from treadle.engine.backend import Abilities, Accepted, JobReport, JobStatus, Refused, Submission
+from treadle.plan.task import Where
 from treadle.records.event import EndReason, Outcome
+
+if TYPE_CHECKING:
+    from treadle.backends.local_steps import LocalSteps
+    from treadle.steps.book import StepBook
 
 _SHORTAGE_PAUSES = (0.01, 0.05, 0.2, 0.5)
 _PATIENCE = 5.0  # seconds for killed processes to be gone, before their attempt is told as over
@@ -38,9 +43,14 @@ class LocalBackend:
     `gpus` are the ids that may be handed out. An attempt that asks for GPUs sees its own in
     CUDA_VISIBLE_DEVICES; one that asks for none sees none, as it would on a cluster, unless its rule sets
     that variable; without a pool the variable is left alone.
+
+    With a `book` it runs steps, too: in threads, and as processes of their own; what came of them is in
+    the book before it is told. `unsafe_locks`: their artifacts may stand where two runs are not kept apart.
     """
 
-    def __init__(self, *, gpus: Sequence[str] = ()) -> None:
+    def __init__(
+        self, *, gpus: Sequence[str] = (), book: StepBook | None = None, unsafe_locks: bool = False
+    ) -> None:
         self._env = dict(os.environ)
         self._running: dict[int, Attempt] = {}
         self._lingering: dict[int, Attempt] = {}
@@ -51,6 +61,12 @@ class LocalBackend:
         self._timers = Timers()
         self._memory = MemorySampler()
         self._oom = OomWatch()
+        self._steps: LocalSteps | None = None
+        if book is not None:
+            from treadle.backends.local_steps import LocalSteps  # a workflow without steps does without
+
+            self._steps = LocalSteps(book, unsafe_locks=unsafe_locks)
+            self._exits.listen(self._steps.reader)
         self._abilities = Abilities(notifies=self._exits.fileno() is not None, gpus=bool(self._gpus))
 
     @property
@@ -69,30 +85,45 @@ class LocalBackend:
         return [self._submit(submission) for submission in batch]
 
     def _submit(self, submission: Submission) -> Accepted | Refused:
+        call, steps = submission.task.call, self._steps
+        if call is None or steps is None:
+            return self._submit_process(submission)
+        if call.where is Where.THREAD:
+            return steps.begin(submission)
+        try:
+            submission, stdin = steps.as_process(submission)
+        except (StepError, DiskError) as error:
+            return Refused(str(error))
+        answer = self._submit_process(submission, stdin)
+        if isinstance(answer, Accepted):
+            steps.began(submission, answer.job)
+        return answer
+
+    def _submit_process(self, submission: Submission, stdin: str = os.devnull) -> Accepted | Refused:
         wanted = submission.resources.gpus
         if wanted > self._gpus.free:
             return Refused(f"it asks for {wanted} GPUs, and {self._gpus.free} of {len(self._gpus)} are free")
         gpus = self._gpus.take(wanted)
         try:
             env = environment(self._env, submission, gpus, pooled=bool(self._gpus))
-            child = self._start(submission, env)
+            child = self._start(submission, env, stdin)
         except (OSError, ValueError, DiskError) as error:
             self._gpus.give_back(gpus)
             return Refused(refusal(submission, error))
         self._begin(submission, child, gpus)
         return Accepted(str(child.pid), child.started)
 
-    def _start(self, submission: Submission, env: Mapping[str, str]) -> Child:
+    def _start(self, submission: Submission, env: Mapping[str, str], stdin: str) -> Child:
         """Start it; where processes are short, reap what has ended and try again a few times."""
         for pause in _SHORTAGE_PAUSES:
             try:
-                return start(submission, env)
+                return start(submission, env, stdin)
             except OSError as error:
                 if error.errno not in SHORTAGE:
                     raise
             time.sleep(pause)
             self._hear()
-        return start(submission, env)
+        return start(submission, env, stdin)
 
     def _begin(self, submission: Submission, child: Child, gpus: tuple[str, ...]) -> None:
         now = time.monotonic()
@@ -118,9 +149,15 @@ class LocalBackend:
             self._act(*due)
         if self._memory.next_at is not None and self._memory.next_at <= now:
             self._memory.sample(self._running.values(), now)
+        if self._steps is not None:
+            self._news.update((report.job, report) for report in self._steps.take())
         if not self._news:
             return []
-        return [self._news.pop(job) for job in jobs if job in self._news]
+        told = [self._news.pop(job) for job in jobs if job in self._news]
+        if self._steps is not None:
+            for report in told:
+                self._steps.told(report)
+        return told
 
     def _hear(self) -> None:
         for pid in self._exits.take():
@@ -146,6 +183,8 @@ class LocalBackend:
             attempt = self._running.get(int(job)) if job.isdigit() else None
             if attempt is not None:
                 self._end(attempt, EndReason.CANCELLED, force=force)
+            elif self._steps is not None:
+                self._steps.cancel(job, force=force)
 
     def _end(self, attempt: Attempt, why: EndReason, *, force: bool = False) -> None:
         """End an attempt, unless it has ended by itself, untold as yet."""
@@ -223,7 +262,8 @@ class LocalBackend:
         attempt.done = True
         self._gpus.give_back(attempt.gpus)
         outcome = outcome_of(attempt, time.monotonic(), self._oom)
-        self._news[attempt.job] = JobReport(job=attempt.job, status=JobStatus.ENDED, outcome=outcome)
+        told = self._steps.ended(attempt.job, outcome) if self._steps is not None else None
+        self._news[attempt.job] = told or JobReport(job=attempt.job, status=JobStatus.ENDED, outcome=outcome)
 
     def accounting(self, jobs: Sequence[str]) -> dict[str, Outcome]:
         return {}
@@ -251,10 +291,15 @@ class LocalBackend:
         if looking is not None and (soonest is None or looking < soonest):
             soonest = looking
         wait = None if soonest is None else max(0.0, soonest - time.monotonic())
+        steps = self._steps.wait() if self._steps is not None else None
+        if steps is not None and (wait is None or steps < wait):
+            wait = steps
         interval = self._exits.interval()
         return wait if interval is None or (wait is not None and wait < interval) else interval
 
     def close(self) -> None:
+        if self._steps is not None:
+            self._steps.close()
         self._exits.close()
 
 

@@ -26,6 +26,10 @@ class Exits(Protocol):
         """Process ids of those that have ended, without waiting; told again until forgotten."""
         ...
 
+    def listen(self, reader: int) -> None:
+        """Let `fileno` be readable when this descriptor is, too."""
+        ...
+
     def fileno(self) -> int | None: ...
 
     def interval(self) -> float | None:
@@ -59,7 +63,12 @@ class EpollExits:
             os.close(child.pidfd)
 
     def take(self) -> list[int]:
-        return [self._pids[fd] for fd, _ in self._epoll.poll(0)] if self._pids else []
+        if not self._pids:
+            return []
+        return [self._pids[fd] for fd, _ in self._epoll.poll(0) if fd in self._pids]
+
+    def listen(self, reader: int) -> None:
+        self._epoll.register(reader, select.EPOLLIN)
 
     def fileno(self) -> int | None:
         return self._epoll.fileno()
@@ -79,6 +88,7 @@ class AskingExits:
 
     def __init__(self) -> None:
         self._children: dict[int, Child] = {}
+        self._reader: int | None = None
 
     def watch(self, child: Child) -> None:
         self._children[child.pid] = child
@@ -90,8 +100,11 @@ class AskingExits:
     def take(self) -> list[int]:
         return [pid for pid in self._children if has_ended(pid)]
 
+    def listen(self, reader: int) -> None:
+        self._reader = reader
+
     def fileno(self) -> int | None:
-        return None
+        return self._reader
 
     def interval(self) -> float | None:
         return 0.02 if self._children else None
@@ -123,9 +136,13 @@ if sys.platform != "linux":
             self._ended.pop(child.pid, None)
 
         def take(self) -> list[int]:
-            for event in self._queue.control(None, max(1, len(self._pids)), 0):
-                self._ended[event.ident] = None
+            for event in self._queue.control(None, max(1, len(self._pids)) + 1, 0):
+                if event.filter == select.KQ_FILTER_PROC:
+                    self._ended[event.ident] = None
             return [pid for pid in self._ended if pid in self._pids]
+
+        def listen(self, reader: int) -> None:
+            self._queue.control([select.kevent(reader, select.KQ_FILTER_READ, select.KQ_EV_ADD)], 0)
 
         def fileno(self) -> int | None:
             return self._queue.fileno()

@@ -31,14 +31,14 @@ _WAY_OUT = {
 }
 
 
-def start(submission: Submission, env: Mapping[str, str]) -> Child:
-    """Start the process of an attempt with `env` as its whole environment.
+def start(submission: Submission, env: Mapping[str, str], stdin: str = os.devnull) -> Child:
+    """Start the process of an attempt with `env` as its whole environment, `stdin` the path it reads from.
 
     Raises `DiskError` when the log cannot be opened, OSError when the process cannot be started.
     """
     fd = _open_log(submission)
     try:
-        return spawn(submission.argv, env=env, cwd=submission.cwd, stdout_fd=fd)
+        return spawn(submission.argv, env=env, cwd=submission.cwd, stdout_fd=fd, stdin=stdin)
     finally:
         os.close(fd)
 

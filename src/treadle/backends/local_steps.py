@@ -1,0 +1,302 @@
+"""Steps on this machine: in a thread, or as a worker process; and those that wait for another run's work."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+
+from msgspec.structs import replace
+
+from treadle.backends.last_breath import Lifeline
+from treadle.backends.lease_watch import LeaseWatch, Watched
+from treadle.backends.payload import (
+    Answer,
+    Answered,
+    encode,
+    error_of,
+    make_private_folder,
+    read_answer,
+    worker_argv,
+    write_payload,
+)
+from treadle.backends.step_threads import StepThreads, ThreadJob
+from treadle.base.errors import DiskError, StepError
+from treadle.base.files import remove
+from treadle.base.layout import ArtifactPlaces, RunFolder
+from treadle.base.proc import host
+from treadle.engine.backend import Accepted, JobReport, JobStatus, Refused, Submission
+from treadle.engine.signals import Wake
+from treadle.plan.task import Call, Where
+from treadle.records.event import EndReason, Outcome, Usage
+from treadle.steps.book import Entry, StepBook
+from treadle.steps.order import Done, order_of
+from treadle.steps.owner import this_owner
+from treadle.steps.paths import is_url
+from treadle.steps.perform import in_a_line, own_frames_off, perform
+from treadle.steps.record import ArtifactRecord, ArtifactStatus, Owner, Standing
+from treadle.steps.stores import store_for
+
+_TAIL_LINES, _TAIL_BYTES = 20, 4000
+_CANCELLED = Outcome(reason=EndReason.CANCELLED)
+
+
+class LocalSteps:
+    """The steps among the attempts of a local backend. All methods are for the loop's own thread."""
+
+    def __init__(self, book: StepBook, *, unsafe_locks: bool = False) -> None:
+        self._book = book
+        self._unsafe_locks = unsafe_locks
+        self._wake = Wake()
+        self._threads = StepThreads(self._wake.ring)
+        self._leases = LeaseWatch(self._wake.ring)
+        self._lifeline: Lifeline | None = None
+        self._held: dict[str, Submission] = {}
+        self._news: list[JobReport] = []
+        self._numbers = count(1)
+        self._folders: set[str] = set()
+
+    @property
+    def reader(self) -> int:
+        """A descriptor that is readable when `take` has news."""
+        return self._wake.reader
+
+    def begin(self, submission: Submission) -> Accepted | Refused:
+        """Call the function of a step in a thread."""
+        entry, attempt = self._book[submission.task.id], attempt_name(submission)
+        number, unsafe = submission.attempt, self._unsafe_locks
+
+        def call(asked: Callable[[], bool]) -> Done | Owner:
+            order = order_of(entry, attempt=attempt, number=number, owner=this_owner(attempt))
+            return perform(order, store_for(entry.path, unsafe_locks=unsafe), cancelled=asked)
+
+        job = f"thread-{next(self._numbers)}"
+        try:
+            self._threads.begin(job, call)
+        except RuntimeError as error:
+            return Refused(
+                f"no thread can be started ({error}): the limit of this machine is reached (ulimit -u)"
+            )
+        self._held[job] = submission
+        return Accepted(job)
+
+    def as_process(self, submission: Submission) -> tuple[Submission, str]:
+        """A step's submission with the command of its worker, and what that gets as stdin.
+
+        Raises `StepError` for a function that cannot be sent, `DiskError`.
+        """
+        entry = self._book[submission.task.id]
+        attempt = attempt_name(submission)
+        order = order_of(
+            entry,
+            attempt=attempt,
+            number=submission.attempt,
+            owner=this_owner(attempt),  # of the driver; the worker puts itself there
+            unsafe_locks=self._unsafe_locks,
+        )
+        run = _run_of(submission)
+        path, answer = run.payload(submission.n), run.result(submission.n)
+        if run.payloads not in self._folders:
+            make_private_folder(run.payloads)
+            self._folders.add(run.payloads)
+        write_payload(path, encode(order, answer), answer)
+        if self._lifeline is None:
+            self._lifeline = Lifeline()
+        env = {**submission.env, **env_vars_of(entry)}
+        return replace(submission, argv=worker_argv(path), env=env), self._lifeline.stdin
+
+    def began(self, submission: Submission, job: str) -> None:
+        """A worker was started."""
+        self._held[job] = submission
+
+    def ended(self, job: str, outcome: Outcome) -> JobReport | None:
+        """What is to be told of a process that ended so (None: it was no worker)."""
+        submission = self._held.get(job)
+        if submission is None:
+            return None
+        run = _run_of(submission)
+        answer = read_answer(run.result(submission.n))
+        with suppress(DiskError):
+            remove(run.payload(submission.n))
+            remove(run.result(submission.n))
+        if answer is None:
+            return self._died(job, submission, outcome)
+        if answer.holder is not None:
+            return self._deferred(job, answer.holder)
+        return self._answered(job, submission, answer, outcome)
+
+    def _answered(self, job: str, submission: Submission, answer: Answer, outcome: Outcome) -> JobReport:
+        if answer.record is not None:  # published, whatever we did to it meanwhile
+            return self._done(job, answer.record, replace(outcome, reason=EndReason.OK, message=""))
+        if outcome.reason in (EndReason.OK, EndReason.APP):
+            error = error_of(answer)
+            refused = answer.state is Answered.REFUSED
+            reason = EndReason.NEVER_STARTED if refused else _reason_of(error)
+            return self._failed(job, error, replace(outcome, reason=reason, message=answer.line))
+        return self._failed(job, _told(submission, outcome), outcome)
+
+    def _died(self, job: str, submission: Submission, outcome: Outcome) -> JobReport:
+        """It ended without an answer: crashed, was killed, or called `os._exit`."""
+        if outcome.reason is EndReason.OK or (outcome.reason is EndReason.APP and not outcome.message):
+            message = f"its worker process ended with exit code {outcome.exit_code} in the middle (os._exit?)"
+            outcome = replace(outcome, reason=EndReason.APP, message=message)
+        entry = self._book[submission.task.id]
+        if not is_url(entry.path):  # what was staged goes with the process
+            _clear(entry, attempt_name(submission), outcome)
+        return self._failed(job, _told(submission, outcome), outcome)
+
+    def take(self) -> list[JobReport]:
+        """News of steps in threads, and of those that wait for someone else."""
+        self._wake.drain()
+        news, self._news = self._news, []
+        for one in self._threads.take():
+            news.append(self._thread_ended(one))
+        for job in self._leases.take():
+            if self._held.pop(job, None) is not None:
+                news.append(JobReport(job=job, status=JobStatus.FREED))
+        return news
+
+    def _thread_ended(self, one: ThreadJob) -> JobReport:
+        outcome = Outcome(
+            start=one.begun_on or None,
+            end=one.ended_on or None,
+            host=host(),
+            usage=Usage(wall=one.ended_on - one.begun_on if one.ended_on else None),
+        )
+        if one.given_up:
+            message = "it was asked to end and did not: its thread is left behind" if one.begun_on else ""
+            return self._failed(one.job, None, replace(outcome, reason=EndReason.CANCELLED, message=message))
+        if not one.raised:
+            if isinstance(one.value, Owner):
+                return self._deferred(one.job, one.value)
+            return self._done(one.job, one.value.record, outcome)
+        error = own_frames_off(one.value)
+        reason = EndReason.CANCELLED if one.asked else _reason_of(error)
+        return self._failed(one.job, error, replace(outcome, reason=reason, message=in_a_line(error)))
+
+    def _done(self, job: str, record: ArtifactRecord, outcome: Outcome) -> JobReport:
+        task = self._held.pop(job).task.id
+        self._book.records[task] = record
+        self._book.errors.pop(task, None)
+        return JobReport(job=job, status=JobStatus.ENDED, outcome=outcome)
+
+    def _failed(self, job: str, error: BaseException | None, outcome: Outcome) -> JobReport:
+        task = self._held.pop(job).task.id
+        if error is not None:
+            self._book.errors[task] = error
+        return JobReport(job=job, status=JobStatus.ENDED, outcome=outcome)
+
+    def _deferred(self, job: str, holder: Owner) -> JobReport:
+        return JobReport(job=job, status=JobStatus.DEFERRED, reason=str(holder))
+
+    def told(self, report: JobReport) -> None:
+        """A report went out. What is deferred is watched from now on: `FREED` must come after it."""
+        if report.status is not JobStatus.DEFERRED:
+            return
+        entry = self._book[self._held[report.job].task.id]
+        self._leases.add(
+            Watched(
+                report.job,
+                store_for(entry.path, unsafe_locks=self._unsafe_locks),
+                entry.path,
+                entry.spec.identity,
+                wanted=entry.wanted,
+                replaces=entry.replaces,
+            )
+        )
+
+    def cancel(self, job: str, *, force: bool) -> None:
+        """Ask a thread to end, or wait for a lease no longer."""
+        submission = self._held.get(job)
+        if submission is None:
+            return
+        if self._leases.drop(job):
+            self._news.append(self._failed(job, None, _CANCELLED))
+        else:
+            self._threads.end(job, 0.0 if force else submission.grace)
+
+    def wait(self) -> float | None:
+        """Seconds until `take` must be called whatever happens (None: only when `reader` is readable)."""
+        if self._news:
+            return 0.0
+        at = self._threads.next_at()
+        return None if at is None else max(0.0, at - time.monotonic())
+
+    def close(self) -> None:
+        """Give back what is held. A thread that still runs goes on."""
+        self._leases.close()
+        self._threads.close()
+        if self._lifeline is not None:
+            self._lifeline.close()
+
+
+def is_in_thread(call: Call) -> bool:
+    """Whether a step's function is called in a thread of the driver."""
+    return call.where is Where.THREAD
+
+
+def attempt_name(submission: Submission) -> str:
+    """`<run>.<n>`: how an attempt is called beside its artifact."""
+    return f"{_run_of(submission).run}.{submission.n}"
+
+
+def _run_of(submission: Submission) -> RunFolder:
+    """The run's folder, which has the log of each attempt in `logs/`."""
+    return RunFolder(os.path.dirname(os.path.dirname(submission.log)))
+
+
+def env_vars_of(entry: Entry) -> dict[str, str]:
+    """The variables that a step asks for, on top of those of its function's wrapper."""
+    return {**getattr(entry.spec.fn, "env_vars", {}), **entry.spec.env_vars}
+
+
+def _reason_of(error: BaseException) -> EndReason:
+    """A full disk is waited for; anything else that is raised is the step's own failure."""
+    full = isinstance(error, DiskError) and error.diagnostics[0].code == "disk-full"
+    return EndReason.DISK if full else EndReason.APP
+
+
+def _told(submission: Submission, outcome: Outcome) -> StepError:
+    """The error of a step whose worker did not tell one: how it ended, and what it wrote last."""
+    call = submission.task.call
+    name = call.step if call is not None else submission.task.id
+    ended = outcome.message or f"exit code {outcome.exit_code}"
+    tail = _tail(submission.log)
+    return StepError(
+        f"step '{name}' failed ({outcome.reason.value}): {ended}",
+        hint=f"its log ends with:\n{tail}" if tail else f"it wrote nothing to its log, {submission.log}",
+        code="step-ended",
+    )
+
+
+def _tail(log: str) -> str:
+    try:
+        with open(log, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return "\n".join(lines[-_TAIL_LINES:])
+
+
+def _clear(entry: Entry, attempt: str, outcome: Outcome) -> None:
+    """Do what a killed worker could not: remove what it made, say how it ended."""
+    store, places = store_for(entry.path), ArtifactPlaces(entry.path)
+    ours = outcome.reason is EndReason.CANCELLED
+    with suppress(DiskError):
+        if not entry.spec.resumable:
+            store.discard(places.work(attempt))
+        if store.holder(entry.path) is None:  # else someone is at it already
+            store.tell(
+                entry.path,
+                ArtifactStatus(
+                    identity=entry.spec.identity,
+                    state=Standing.INTERRUPTED if ours else Standing.FAILED,
+                    attempt=attempt,
+                    started=outcome.start or 0.0,
+                    ended=outcome.end or 0.0,
+                    error=outcome.message,
+                ),
+            )

@@ -1,0 +1,264 @@
+"""What goes to the process that calls a step's function, and what comes back: two private files.
+
+    payload  one line of JSON that any version can read, then the order with its function, by cloudpickle
+    answer   JSON: the record, who holds the lease, or the exception (pickled, and as text)
+
+Pickles run code as they are read. Both files stand in a folder that only its owner can enter, and are read
+only when it is ours.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import stat
+import sys
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from treadle import __version__
+from treadle.base.disk import disk_error
+from treadle.base.errors import StepError
+from treadle.base.files import remove, write_whole
+from treadle.base.place import Diagnostic
+from treadle.steps.book import Entry
+from treadle.steps.loading import loading
+from treadle.steps.order import Done, Order
+from treadle.steps.perform import in_a_line, own_frames_off
+from treadle.steps.record import ArtifactRecord, Owner
+
+PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
+_PRIVATE_FILE, _PRIVATE_FOLDER = 0o600, 0o700
+
+
+class Head(Struct, frozen=True, kw_only=True):
+    """The first line of a payload: who wrote it, where its modules are found, where the answer goes."""
+
+    python: str
+    treadle: str
+    path: tuple[str, ...]
+    answer: str
+
+
+class Answered(StrEnum):
+    """What came of a call."""
+
+    DONE = "done"
+    TAKEN = "taken"  # it was complete already
+    HELD = "held"  # someone else is making it
+    FAILED = "failed"
+    REFUSED = "refused"  # the function could not be read here
+
+
+class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the process says. Of a failure: the exception pickled (empty: it cannot be), in one line, and as
+    Python prints it."""
+
+    state: Answered
+    record: ArtifactRecord | None = None
+    holder: Owner | None = None
+    error: bytes = b""
+    line: str = ""
+    text: str = ""
+    cancelled: bool = False
+
+
+class WorkerTraceback(Exception):  # noqa: N818 - not raised itself
+    """The traceback of an exception in another process, as the cause of the one that is raised here."""
+
+    def __str__(self) -> str:
+        return f"in the worker:\n{self.args[0]}"
+
+
+class WorkerError(Exception):
+    """Stands for an exception of another process that could not be brought over; its text names the type."""
+
+
+def worker_argv(payload: str) -> tuple[str, ...]:
+    """The command of a worker. `-P`: what stands in the work folder is not taken for modules of Python."""
+    return (sys.executable, "-P", "-m", "treadle.backends.worker", payload)
+
+
+def check_picklable(entry: Entry) -> Diagnostic | None:
+    """Why a step's function cannot be sent to another process (None: it can)."""
+    try:
+        _dumps(entry.spec.fn)
+    except Exception as error:
+        return _unpicklable(entry.spec.name, error)
+    return None
+
+
+def _unpicklable(name: str, error: Exception) -> Diagnostic:
+    return Diagnostic(
+        "function-not-picklable",
+        f"the function of step '{name}' cannot be sent to another process: {in_a_line(error)}",
+        hint="open what it closes over (a lock, a file, a connection) inside of the function; or let it run "
+        "in a thread of the driver: no resources, timeout, env_vars or isolation",
+    )
+
+
+def encode(order: Order, answer: str) -> bytes:
+    """A payload whose answer is to be written to the path `answer`. Raises `StepError`."""
+    path = tuple(os.path.abspath(one) for one in sys.path)
+    head = Head(python=PYTHON, treadle=__version__, path=path, answer=answer)
+    try:
+        body = _dumps(order)
+    except Exception as error:
+        raise StepError([_unpicklable(order.name, error)]) from error
+    return msgspec.json.encode(head) + b"\n" + body
+
+
+def _dumps(value: object) -> bytes:
+    import cloudpickle  # type: ignore[import-untyped]
+
+    module = _module_of(value.fn if isinstance(value, Order) else value)
+    if module is not None and not _is_importable(module):
+        cloudpickle.register_pickle_by_value(module)
+    made: bytes = cloudpickle.dumps(value)
+    return made
+
+
+def _module_of(fn: Any) -> Any:
+    """The module in which the function stands that others may be wrapped around."""
+    while inner := getattr(fn, "__wrapped__", None) or getattr(fn, "func", None):
+        fn = inner
+    return sys.modules.get(getattr(fn, "__module__", None) or "")
+
+
+_importable: dict[str, bool] = {}
+
+
+def _is_importable(module: Any) -> bool:
+    """Whether another process finds this very module by its name. (`__main__` goes by value anyway.)"""
+    name = module.__name__
+    known = _importable.get(name)
+    if known is None:
+        known = _importable[name] = name == "__main__" or _finds(module)
+    return known
+
+
+def _finds(module: Any) -> bool:
+    name = module.__name__
+    parent = name.rpartition(".")[0]
+    if parent:  # as findable as the package that it is of
+        return parent in sys.modules and _is_importable(sys.modules[parent])
+    if getattr(module, "__file__", None) is None:
+        return name in sys.builtin_module_names or hasattr(module, "__path__")
+    for finder in sys.meta_path:  # not find_spec of importlib: that asks the module itself
+        try:
+            found = finder.find_spec(name, None)
+        except (ImportError, ValueError, AttributeError):
+            continue
+        if found is not None:
+            return bool(found.origin == module.__file__)
+    return False
+
+
+def make_private_folder(folder: str) -> None:
+    """Make the folder of payloads, for its owner alone. Raises `DiskError`."""
+    try:
+        os.mkdir(folder, _PRIVATE_FOLDER)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise disk_error("make the folder", folder, error) from error
+
+
+def write_payload(path: str, payload: bytes, answer: str) -> None:
+    """Write a payload for its owner alone; an answer of an earlier try is removed. Raises `DiskError`."""
+    remove(answer)
+    write_whole(path, payload, _PRIVATE_FILE)
+
+
+def read_payload(path: str) -> tuple[Head, bytes]:
+    """The head of a payload and its pickle, unread. Raises `StepError` when it is not ours; OSErrors."""
+    for place in (os.path.dirname(path), path):
+        found = os.lstat(place)
+        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+            raise StepError(
+                f"will not read the pickle {path}: {place} can be written or read by others",
+                hint="it must be owned by who runs the worker, 0700 the folder and 0600 the file",
+                code="payload-not-private",
+            )
+    with open(path, "rb") as file:
+        head = msgspec.json.decode(file.readline(), type=Head)
+        return head, file.read()
+
+
+def disagreement(head: Head) -> str:
+    """Why a payload cannot be read by this Python (empty: it can)."""
+    wrote, reads = (head.python, head.treadle), (PYTHON, __version__)
+    if wrote == reads:
+        return ""
+    return (
+        f"the driver runs Python {wrote[0]} with Treadle {wrote[1]}, the worker Python {reads[0]} with "
+        f"Treadle {reads[1]}: functions can only be sent between equal ones"
+    )
+
+
+def decode(body: bytes) -> Order:
+    """The order in a payload. Raises whatever reading its function raises."""
+    with loading():
+        order: Order = pickle.loads(body)
+    return order
+
+
+def answer_of(outcome: Done | Owner | BaseException, *, cancelled: bool = False) -> Answer:
+    """What the driver is told."""
+    if isinstance(outcome, Done):
+        return Answer(state=Answered.TAKEN if outcome.taken else Answered.DONE, record=outcome.record)
+    if isinstance(outcome, Owner):
+        return Answer(state=Answered.HELD, holder=outcome)
+    return failure(outcome, cancelled=cancelled)
+
+
+def failure(error: BaseException, state: Answered = Answered.FAILED, *, cancelled: bool = False) -> Answer:
+    """An exception as it travels."""
+    from traceback import format_exception
+
+    import cloudpickle
+
+    own_frames_off(error)
+    try:
+        pickled = cloudpickle.dumps(error)
+        pickle.loads(pickled)  # many can be written but not read: their __init__ wants other arguments
+    except Exception:
+        pickled = b""
+    try:
+        text = "".join(format_exception(error))
+    except Exception as second:  # a __str__ that raises
+        text = f"(its traceback cannot be shown: {in_a_line(second)})"
+    return Answer(state=state, error=pickled, line=in_a_line(error), text=text, cancelled=cancelled)
+
+
+def encode_answer(answer: Answer) -> bytes:
+    """An answer as it stands in its file."""
+    return msgspec.json.encode(answer)
+
+
+def read_answer(path: str) -> Answer | None:
+    """The answer in a file of ours; None when there is none that can be read."""
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_uid != os.geteuid():
+                return None
+            return msgspec.json.decode(file.read(), type=Answer)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def error_of(answer: Answer) -> BaseException:
+    """The exception of a failed call, with its traceback there as its cause."""
+    error: BaseException = WorkerError(answer.line)
+    if answer.error:
+        try:
+            loaded = pickle.loads(answer.error)
+        except Exception:
+            loaded = None
+        if isinstance(loaded, BaseException):
+            error = loaded
+    error.__cause__ = WorkerTraceback(answer.text)
+    return error

@@ -1,0 +1,284 @@
+"""The one wrapper around a step's function, wherever it runs: a thread, a worker process, a remote job.
+
+    claim the lease -> look again -> confirm the deps -> call -> keep the value -> publish -> release
+          \\               \\
+           held: its Owner  complete by now: taken as it is
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from msgspec.structs import replace
+
+from treadle.base.errors import DiskError, StepError
+from treadle.steps.context import Found, StepContext, wants_context
+from treadle.steps.order import Done, Order
+from treadle.steps.paths import is_url
+from treadle.steps.record import (
+    ArtifactRecord,
+    ArtifactState,
+    ArtifactStatus,
+    Owner,
+    Result,
+    Seen,
+    Standing,
+)
+from treadle.steps.result import returned
+from treadle.steps.store import ArtifactStore, Lease, LeaseLost
+from treadle.steps.stores import store_for
+
+_PATIENCE = 600.0  # seconds that finished work waits for its storage to come back
+_LONGEST_PAUSE = 10.0
+_LONGEST_ERROR = 4000
+
+
+def perform(order: Order, store: ArtifactStore, *, cancelled: Callable[[], bool]) -> Done | Owner:
+    """Make the artifact, unless it is complete, or someone else is making it: then who.
+
+    Raises what the function raises, whatever that is; `StepError` for what is wrong around it; `DiskError`.
+    In all these cases what it made is removed (that of a resumable step stays), the status file tells of
+    it, and the lease is given back: it can be tried again at once.
+    """
+    lease = store.claim(order.path, order.owner)
+    if isinstance(lease, Owner):
+        return lease
+    try:
+        return _make(order, store, lease, cancelled)
+    except LeaseLost as lost:
+        if lost.owner is not None:
+            return lost.owner
+        raise StepError(
+            f"step '{order.name}' lost the lease on {order.path} while it ran, and nobody holds it now",
+            hint="what it made was not published: run again",
+            code="lease-lost",
+        ) from lost
+    finally:
+        lease.release()
+
+
+def _make(order: Order, store: ArtifactStore, lease: Lease, cancelled: Callable[[], bool]) -> Done:
+    seen = store.look(order.path, order.identity, mend=True)
+    if seen.state is ArtifactState.COMPLETE and not (order.wanted and seen.record == order.replaces):
+        assert seen.record is not None
+        return Done(seen.record, taken=True)
+    work = ""
+    started = time.time()
+    try:
+        replaces = _replaced(order, seen)
+        found = _confirm(order, store)
+        fn = _function(order)
+        if order.tells:
+            _tell(order, store, Standing.RUNNING, started)
+        work = store.work(order.path, order.attempt, resumable=order.resumable)
+        record = _call(order, fn, work, found, lambda: cancelled() or lease.lost is not None)
+        record = _publish(store, lease, work, record, replaces, cancelled)
+    except BaseException as error:
+        _give_up(order, store, work, started, error, cancelled())
+        raise
+    if order.tells or seen.status is not None:
+        _tell(order, store, Standing.SUCCEEDED, started)
+    return Done(record)
+
+
+def _replaced(order: Order, seen: Seen) -> ArtifactRecord | None:
+    """The record that this attempt may replace; refuses to replace another step's."""
+    if seen.state is ArtifactState.TORN:
+        return order.replaces or seen.record
+    if seen.state is ArtifactState.OTHER and seen.record != order.replaces:
+        other = seen.record.identity[:12] if seen.record else "unknown"
+        raise StepError(
+            f"step '{order.name}': at {order.path} stands the artifact of another identity ({other}), "
+            f"not of this one ({order.identity[:12]})",
+            hint='give it another path, or take what stands there with drift="warn"',
+            code="artifact-drift",
+        )
+    return order.replaces
+
+
+def _confirm(order: Order, store: ArtifactStore) -> list[Found]:
+    """See that what the step reads is there, now."""
+    found = []
+    for dep in order.deps:
+        where = store_for(dep.path) if is_url(dep.path) or is_url(order.path) else store
+        seen = where.look(dep.path, dep.identity)
+        fine = seen.state is ArtifactState.COMPLETE or (
+            seen.state is ArtifactState.OTHER and dep.identity in order.lenient
+        )
+        if not fine or seen.record is None:
+            raise StepError(
+                f"step '{order.name}' reads '{dep.name}', whose artifact is not at {dep.path} any more"
+                + (f" ({seen.problem})" if seen.problem else ""),
+                hint="it was there when the run was planned, or was made by it: run again, it is made anew",
+                code="dep-vanished",
+            )
+        found.append(Found(seen.record, where))
+    return found
+
+
+def _function(order: Order) -> Callable[..., Any]:
+    if order.fn is None:
+        raise StepError(
+            f"step '{order.name}' has no function (fn=None), and nothing complete stands at {order.path}",
+            hint="put the artifact there by the step that makes it, or give this one a function",
+            code="nothing-to-call",
+        )
+    return order.fn
+
+
+def _call(
+    order: Order,
+    fn: Callable[..., Any],
+    work: str,
+    found: Sequence[Found],
+    cancelled: Callable[[], bool],
+) -> ArtifactRecord:
+    """Call the function; the record of what came of it, without what only the store knows."""
+    context = _context(order, work, found, cancelled) if wants_context(fn) else None
+    started, before, cpu = time.time(), time.monotonic(), _cpu(order)
+    value = fn(work) if context is None else fn(work, ctx=context)
+    wall, cpu = time.monotonic() - before, _cpu(order) - cpu
+    return ArtifactRecord(
+        identity=order.identity,
+        name=order.name,
+        version=order.version,
+        hash_attrs=dict(order.attrs),
+        deps=order.deps,
+        path=order.path,
+        result=_result(order, value, context, work),
+        code=order.code,
+        provenance=replace(order.provenance, started=started, ended=started + wall, attempt=order.attempt),
+        wall=wall,
+        cpu=cpu,
+        memory=_peak() if order.alone else None,
+    )
+
+
+def _context(order: Order, work: str, found: Sequence[Found], cancelled: Callable[[], bool]) -> StepContext:
+    return StepContext(
+        name=order.name,
+        path=order.path,
+        attrs=order.attrs,
+        attempt=order.number,
+        resources=order.resources,
+        out_url=f"{order.path}/{order.attempt}" if is_url(order.path) else work,
+        writes_record=order.writes_record,
+        found=found,
+        cancelled=cancelled,
+    )
+
+
+def _result(order: Order, value: Any, context: StepContext | None, work: str) -> Result | None:
+    if not order.writes_record:
+        return returned(value, name=order.name, made=os.path.lexists(work))
+    if context is None or context.written is None:
+        raise StepError(
+            f"step '{order.name}' says writes_record=True, but ended without a call of ctx.write_record",
+            hint="call ctx.write_record(value) in it, or leave writes_record out and return the value",
+            code="record-not-written",
+        )
+    return context.written
+
+
+def _publish(
+    store: ArtifactStore,
+    lease: Lease,
+    work: str,
+    record: ArtifactRecord,
+    replaces: ArtifactRecord | None,
+    cancelled: Callable[[], bool],
+) -> ArtifactRecord:
+    """Publish; work that is done waits for storage that is out, as long as the lease is ours after it."""
+    try:
+        lease.check()
+        return store.publish(lease, work, record, replaces=replaces)
+    except DiskError as error:
+        if not _came_back(lease, cancelled):
+            raise
+        if error.diagnostics[0].code == "disk-full":
+            raise
+    return store.publish(lease, work, record, replaces=replaces)
+
+
+def _came_back(lease: Lease, cancelled: Callable[[], bool]) -> bool:
+    """Wait until the lease can be looked at and is ours; False: that took too long, or is not wanted."""
+    until, pause = time.monotonic() + _PATIENCE, 0.1
+    while True:
+        try:
+            lease.check()
+        except DiskError:
+            if cancelled() or time.monotonic() >= until:
+                return False
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        else:
+            return True
+
+
+def _give_up(
+    order: Order, store: ArtifactStore, work: str, started: float, error: BaseException, cancelled: bool
+) -> None:
+    """Leave the place as a failed attempt leaves it; that something is in the way hides no failure."""
+    with suppress(DiskError):
+        if work and not order.resumable:
+            store.discard(work)
+    if not isinstance(error, LeaseLost):  # the place is another one's now
+        with suppress(DiskError):
+            state = Standing.INTERRUPTED if cancelled else Standing.FAILED
+            _tell(order, store, state, started, error=in_a_line(error))
+
+
+def _tell(order: Order, store: ArtifactStore, state: Standing, started: float, error: str = "") -> None:
+    status = ArtifactStatus(
+        identity=order.identity,
+        state=state,
+        attempt=order.attempt,
+        owner=order.owner,
+        started=started,
+        ended=0.0 if state is Standing.RUNNING else time.time(),
+        error=error,
+    )
+    store.tell(order.path, status)
+
+
+def in_a_line(error: BaseException) -> str:
+    """`ValueError: no such layer`: an exception for people, without its traceback."""
+    kind = type(error)
+    name = (
+        kind.__qualname__
+        if kind.__module__ in ("builtins", "__main__")
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
+    try:
+        text = str(error)
+    except Exception as second:
+        text = f"(its text cannot be had: {type(second).__name__})"
+    return (f"{name}: {text}" if text else name)[:_LONGEST_ERROR]
+
+
+def _cpu(order: Order) -> float:
+    """Seconds of CPU time so far: of this thread, or of all that this process has waited for."""
+    return sum(os.times()[:4]) if order.alone else time.thread_time()
+
+
+def _peak() -> int:
+    """The most memory that this process, or the largest that it waited for, held: bytes."""
+    import sys
+    from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * max(getrusage(who).ru_maxrss for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
+
+
+def own_frames_off(error: BaseException) -> BaseException:
+    """Let the traceback of what a function raised begin at the function, not in here."""
+    at = error.__traceback__
+    while at is not None and at.tb_frame.f_code is not _call.__code__:
+        at = at.tb_next
+    if at is not None and at.tb_next is not None:
+        error.__traceback__ = at.tb_next
+    return error
