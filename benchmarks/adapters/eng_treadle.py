@@ -3,7 +3,9 @@
 import os
 import pathlib
 import subprocess
+import sys
 
+sys.path.insert(0, os.environ.get("BENCH_DIR", os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 import workloads
 from engine import BENCH_DIR, Engine
 
@@ -11,7 +13,7 @@ BIN = pathlib.Path(os.environ.get("TREADLE_VENV", BENCH_DIR.parent / ".venv")) /
 
 HEAD = """[workflow]
 name = "bench"
-shell_executable = "sh"
+shell_executable = "SHELL"
 [[tables]]
 name = "t"
 file = "t.tsv"
@@ -26,6 +28,7 @@ SEED = 'output = ["out/{seed}"]\nshell = ": > {output}"\n[[rules]]\nname = "x"\n
 class Treadle(Engine):
     name, steps = "treadle", "ABCDEG"
     note = "treadle run -j 2 --quiet (sh)"
+    shell = "sh"
 
     def available(self):
         return BIN.exists()
@@ -49,6 +52,7 @@ class Treadle(Engine):
             inputs = ", ".join(f'"out/{{{name}}}"' for name in names)
             head = HEAD.replace("[[rules]]", '[[tables]]\nname = "s"\nfile = "seeds.tsv"\n[[rules]]')
             text = head + SEED + f'input = [{inputs}]\noutput = ["out/{{i}}"]\nshell = ": > {{output}}"\n'
+        text = text.replace("SHELL", self.shell)
         (d / "t.tsv").write_text(table)
         (d / "main.oxoflow").write_text(text)
 
@@ -56,4 +60,45 @@ class Treadle(Engine):
         return [str(BIN), "plan" if step == "C" else "run", "--quiet"] + ([] if step == "C" else ["-j", "2"])
 
 
-ENGINES = [Treadle()]
+class Steps(Engine):
+    """Python steps: N functions that do nothing, in threads of the driver, each with its artifact record."""
+
+    name, steps = "treadle-steps", "F"
+    note = "StepRunner().run(steps, max_concurrent=2), fresh; what is cached in a second run"
+
+    def available(self):
+        return BIN.exists()
+
+    def version(self):
+        return Treadle().version()
+
+    def argv(self, step, shape, n, d):
+        return [str(BIN.parent / "python"), os.path.abspath(__file__), str(n)]
+
+
+def run_steps(n):
+    import json
+    import time
+
+    import treadle
+
+    runner = treadle.StepRunner()
+    for name in ("inner", "cached"):
+        begun = time.perf_counter()
+        steps = [treadle.StepSpec(name=f"step_{i}", fn=lambda out: None) for i in range(n)]
+        runner.run(steps, max_concurrent=2)
+        if name == "inner":
+            with open(os.environ["BENCH_INNER"], "w") as file:
+                json.dump({"inner": time.perf_counter() - begun}, file)
+        else:
+            print(f"cached: {(time.perf_counter() - begun) / n * 1e6:.1f} us a step")
+
+
+ENGINES = [
+    Treadle(),
+    Treadle(name="treadle-bash", shell="bash", note="treadle run -j 2 --quiet (bash, the default)"),
+    Steps(),
+]
+
+if __name__ == "__main__":
+    run_steps(int(sys.argv[1]))
