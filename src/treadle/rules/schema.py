@@ -121,13 +121,32 @@ class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
     place: Place = Place()
 
 
+# Where the artifact of a step stands; of a name that several steps have, their names with hash.
+StepPath = str | tuple[str, ...]
+
+
+class StepModule(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One `[[steps]]` table: a Python file with steps, seen from the workflow's folder.
+
+    `name` is that of the list or function in it (empty: what the file means by itself), `prefix` where the
+    artifacts stand (empty: where those of all steps do), `params` what its function is called with.
+    """
+
+    module: str
+    name: str = ""
+    prefix: str = ""
+    params: tuple[tuple[str, str], ...] = ()
+    place: Place = Place()
+
+
 class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A whole workflow file, layers applied: what `read` returns and `expand` takes.
 
     `file` as typed, `folder` absolute (where scripts and sheets resolve); `config` is resolved and
     typed, with the engine's own keys (`samples_list` ...) added; `sensitive` names keys that are secret.
     `pools` are `[resource_groups]`. `on_end_secrets` are the variables of sensitive values that `on_end`
-    reads. `warnings` were found on the way. `places` of single tables are by
+    reads. `modules` are files of Python steps and `steps` the artifacts of these by name, empty until they
+    are known. `warnings` were found on the way. `places` of single tables are by
     `table.key` (`wildcard_constraints.sample`).
     """
 
@@ -143,6 +162,8 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     sample_pattern: str = ""
     pairs_pattern: str = ""
     pools: tuple[tuple[str, int], ...] = ()
+    modules: tuple[StepModule, ...] = ()
+    steps: dict[str, StepPath] = {}
     interpreters: dict[str, str] = {}
     on_end: str = ""
     on_end_secrets: tuple[str, ...] = ()

@@ -245,7 +245,7 @@ def test_two_secrets_cannot_share_a_variable() -> None:
         ("x {input.list:sep=,}", "bad-placeholder", "one file"),
         ("x {input:sep=;}", "bad-placeholder", "plain text"),
         ("x '{input:sep='}'", "bad-placeholder", "plain text"),
-        ("x {step.model}", "not-yet", "steps"),
+        ("x {step.model}", "unknown-step", "[[steps]]"),
         ("x {params.loop}", "params-cycle", "params.loop -> params.pool -> params.loop"),
         ("x \\{sample}", "cannot-quote", "{{name}}"),
         ('x "\\{sample}"', "cannot-quote", "{{name}}"),
@@ -304,7 +304,7 @@ def test_control_characters_are_a_problem_and_no_traceback(value: str) -> None:
 
 def test_all_problems_of_a_text_are_told_together() -> None:
     assert codes("x {sampel} {config.rev} {input.bm} {step.y} {laen}") == [
-        "unknown-config", "unknown-input", "not-yet", "unknown-placeholder", "unknown-placeholder",
+        "unknown-config", "unknown-input", "unknown-step", "unknown-placeholder", "unknown-placeholder",
     ]  # fmt: skip
 
 

@@ -181,7 +181,6 @@ def test_a_single_table_where_an_array_is_wanted_says_so() -> None:
         '[env_groups.qc]\nconda = "x"',
         "[resource_budget]\nthreads = 3",
         '[[execution_group]]\nname = "g"',
-        '[[steps]]\nmodule = "p.py"',
     ],
 )
 def test_tables_that_are_not_there_yet_are_errors(table: str) -> None:

@@ -14,7 +14,7 @@ from treadle.rules.expand.values import Sources
 from treadle.rules.pattern.constraint import Constraint
 from treadle.rules.pattern.pattern import Pattern
 from treadle.rules.pattern.text import PathText
-from treadle.rules.schema import Rule, Value
+from treadle.rules.schema import Rule, StepPath, Value
 from treadle.rules.text.command import Known
 from treadle.rules.toml.section import Findings
 
@@ -22,7 +22,7 @@ from treadle.rules.toml.section import Findings
 class Ground(Struct, frozen=True):
     """What all rules of a workflow are read against.
 
-    `unselected` are samples and pairs that a selection leaves out.
+    `unselected` are samples and pairs that a selection leaves out, `steps` the artifacts of Python steps.
     """
 
     config: Mapping[str, Value]
@@ -32,11 +32,17 @@ class Ground(Struct, frozen=True):
     interpreters: Mapping[str, str]
     findings: Findings
     unselected: frozenset[str] = frozenset()
+    steps: Mapping[str, StepPath] = {}
 
     @property
     def paths(self) -> PathText:
-        """What reads the paths of a rule."""
+        """What reads the paths that a rule makes."""
         return PathText(self.config, self.sensitive, self.constraints, self.findings.found)
+
+    @property
+    def inputs(self) -> PathText:
+        """What reads the paths that a rule takes in: they may name artifacts of steps, too."""
+        return PathText(self.config, self.sensitive, self.constraints, self.findings.found, self.steps)
 
 
 class Output(Struct, frozen=True):
@@ -74,8 +80,8 @@ class Blueprint(Struct, frozen=True):
 def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
     """Parse a rule; None when something is wrong with it, which is then among the findings."""
     findings = ground.findings
-    before, paths = len(findings.found), ground.paths
-    inputs = read_inputs(rule, paths, ground.config, ground.unselected)
+    before, paths, reading = len(findings.found), ground.paths, ground.inputs
+    inputs = read_inputs(rule, reading, ground.config, ground.unselected)
     outputs = _outputs(rule, paths)
     log = paths.pattern(rule.log, rule.at("log")) if rule.log else None
     benchmark = paths.pattern(rule.benchmark, rule.at("benchmark")) if rule.benchmark else None
@@ -86,7 +92,7 @@ def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
         *(n for one in single for n in one.names),
     ]
     known = _known(rule, inputs, outputs, frozenset(in_paths) | ground.sources.names, key, ground)
-    texts = read_texts(rule, known, paths, ground.interpreters, findings)
+    texts = read_texts(rule, known, reading, ground.interpreters, findings)
     names = tuple(dict.fromkeys((*key, *in_paths, *texts.names)))
     _check_names(rule, names, inputs, ground)
     _check_free(inputs, single, ground)
@@ -95,7 +101,7 @@ def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
     return Blueprint(
         rule=rule,
         inputs=inputs,
-        ancient=_other_ancients(rule, inputs, paths),
+        ancient=_other_ancients(rule, inputs, reading),
         outputs=outputs,
         log=log,
         benchmark=benchmark,
@@ -123,6 +129,7 @@ def _known(
         config=ground.config,
         params=rule.params,
         sensitive=ground.sensitive,
+        steps=ground.steps,
         has_log=bool(rule.log),
         input_count=len(inputs) if fixed else None,
         output_count=len(outputs),

@@ -80,7 +80,7 @@ class Drafter:
             rule=rule.name,
             wildcards=tuple(zip(blueprint.key, self._key(row))),
             command=self._command(filling, [] if skip else self._problems),
-            inputs=filling.inputs,
+            inputs=self._with_steps(filling.inputs),
             gathered=gathered,
             ancient=self._ancient(lists, filling.inputs) if rule.ancient else _NOTHING,
             outputs=filling.outputs,
@@ -107,6 +107,14 @@ class Drafter:
             log=self._log(row),
             wildcards=dict(zip(blueprint.names, row)) if self._needs_values else _NO_VALUES,
         )
+
+    def _with_steps(self, inputs: tuple[str, ...]) -> tuple[str, ...]:
+        """The inputs, and the artifacts that only the texts name: the task waits for their steps, too."""
+        steps = self.blueprint.texts.steps
+        more = [
+            path for path in steps if not any(one == path or one.startswith(f"{path}/") for one in inputs)
+        ]
+        return (*inputs, *more) if more else inputs
 
     def _gathered(self, lists: Sequence[tuple[str, ...]]) -> frozenset[str]:
         """The paths that may be fewer: of globs and fan-ins, and of entries with several paths."""

@@ -103,6 +103,7 @@ class _Expander:
             constraints=constraints,
             interpreters=workflow.interpreters,
             findings=findings,
+            steps=workflow.steps,
         )
 
     def _with_sources(self, ground: Ground, more: Sequence[Source]) -> Ground:

@@ -33,7 +33,8 @@ class RuleTexts(Struct, frozen=True):
     """The parsed texts. `shells` are the command (`shell`) and the hooks that the rule has.
 
     `uses` are the wildcards that stand in them, in a fixed order; `secrets` the variables of sensitive
-    values, `names_log` says that a text names `{log}`.
+    values, `steps` the paths of artifacts that stand in what is executed; `names_log` says that a text names
+    `{log}`.
     """
 
     shells: Mapping[str, ShellTemplate]
@@ -43,6 +44,7 @@ class RuleTexts(Struct, frozen=True):
     condition: Condition | None
     uses: tuple[Use, ...]
     secrets: tuple[str, ...]
+    steps: tuple[str, ...]
     names_log: bool
 
     @property
@@ -84,6 +86,7 @@ def read_texts(
         secrets=tuple(
             dict.fromkeys([*rule.secrets, *(name for template in templates for name in template.secrets)])
         ),
+        steps=tuple(dict.fromkeys(path for template in templates for path in template.steps)),
         names_log=any(template.uses_log for template in templates),
     )
 

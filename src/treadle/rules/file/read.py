@@ -20,6 +20,7 @@ from treadle.rules.file.head import Head, read_head
 from treadle.rules.file.head_texts import on_end_text, with_prelude
 from treadle.rules.file.rule_resources import counts
 from treadle.rules.file.rule_table import rule
+from treadle.rules.file.step_modules import step_modules
 from treadle.rules.pattern.constraint import Constraint, constraint
 from treadle.rules.schema import Workflow
 from treadle.rules.sources.sources import NamedSheet, read_sources
@@ -138,6 +139,7 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
     house = with_prelude(head.house, tables.one("defaults"), config)
     on_end = on_end_text(tables.one("workflow"), head.on_end, config)
     rules = tuple([rule(section, house) for section in tables.many("rules")])
+    modules = step_modules(tables.many("steps"), config)
     pools = counts(tables.one("resource_groups"))
     if not any(document.values.get(name) for name in ("rules", "include", "steps")):
         hint = "add one: [[rules]] with a name, an output and a shell command"
@@ -156,6 +158,7 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
         sample_pattern=head.sample_pattern,
         pairs_pattern=head.pairs_pattern,
         pools=pools,
+        modules=modules,
         interpreters=head.interpreters,
         on_end=on_end.text,
         on_end_secrets=on_end.secrets,

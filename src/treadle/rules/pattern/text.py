@@ -12,8 +12,9 @@ from treadle.base.place import Diagnostic, Place
 from treadle.plan.paths import normal
 from treadle.rules.pattern.constraint import Constraint
 from treadle.rules.pattern.pattern import Deep, One, OneOf, Part, Pattern, Star, Text, Wild
-from treadle.rules.schema import Value
+from treadle.rules.schema import StepPath, Value
 from treadle.rules.text.placeholder import Mark, scan, spelled
+from treadle.rules.text.step_path import step_path
 
 # What only command text can say; a path cannot depend on it.
 COMMAND_ONLY = frozenset(
@@ -40,13 +41,15 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 class PathText(Struct):
     """What the texts of paths are read with; findings are added to `problems`.
 
-    `config` are the resolved values, `sensitive` names those that no path may hold.
+    `config` are the resolved values, `sensitive` names those that no path may hold. `steps` are the artifacts
+    that a path may begin with (None: none may, as in an output).
     """
 
     config: Mapping[str, Value]
     sensitive: frozenset[str]
     constraints: Mapping[str, Constraint]
     problems: list[Diagnostic]
+    steps: Mapping[str, StepPath] | None = None
 
     def pattern(self, text: str, place: Place, *, globs: bool = False) -> Pattern | None:
         """Parse one path; None when something is wrong with it, which is then among the problems.
@@ -110,9 +113,18 @@ class PathText(Struct):
                 parts += self._plain(piece, place, globs)
             elif piece.braces % 2 == 0:
                 parts.append(Text(piece.literal))
+            elif piece.root == "step" and piece.attr and self.steps is not None:
+                parts += self._step(piece, self.steps, place)
             elif name := self._name(piece, place):
                 parts.append(Wild(name, self.constraints.get(name)))
         return parts
+
+    def _step(self, mark: Mark, steps: Mapping[str, StepPath], place: Place) -> list[Part]:
+        path, wrong = step_path(mark.attr, mark.source, steps)
+        if wrong is not None:
+            self.problem(wrong[0], wrong[1], place, wrong[2])
+            return []
+        return [Text(path)]
 
     def _plain(self, text: str, place: Place, globs: bool) -> list[Part]:
         if "{" in text or "}" in text:

@@ -42,15 +42,17 @@ class _Template:
     """What the templates have in common: which values they name.
 
     `names` are the wildcards, `secrets` the environment variables of sensitive config values in the
-    order of their first use, `uses_log` and `uses_input_list` whether `{log}` and `{input.list}` occur.
+    order of their first use, `steps` likewise the paths of artifacts; `uses_log` and `uses_input_list` say
+    whether `{log}` and `{input.list}` occur.
     """
 
-    __slots__ = ("names", "place", "secrets", "uses_input_list", "uses_log")
+    __slots__ = ("names", "place", "secrets", "steps", "uses_input_list", "uses_log")
 
     def __init__(self, holes: Sequence[Hole], place: Place) -> None:
         self.place = place
         self.names = frozenset(hole.name for hole in holes if hole.kind is Kind.WILDCARD)
         self.secrets = tuple(dict.fromkeys(hole.name for hole in holes if hole.kind is Kind.SECRET))
+        self.steps = tuple(dict.fromkeys(hole.name for hole in holes if hole.kind is Kind.STEP))
         self.uses_log = any(hole.kind is Kind.LOG for hole in holes)
         self.uses_input_list = any(hole.name == tokens.INPUT_LIST for hole in holes)
 

@@ -52,6 +52,8 @@ def values_of(hole: Hole) -> Callable[[Filling], Sequence[str]]:
             return lambda _: (name,)
         case Kind.SECRET:
             return lambda _: (tokens.secret(name),)
+        case Kind.STEP:
+            return lambda _: (name,)
         case _:
             return paths
 
@@ -108,7 +110,7 @@ def _shell_single(hole: Hole, spot: Spot) -> Fill:
     if hole.kind is Kind.LOG:
         return log
     if name:
-        return slow
+        return slow  # a named input or output, or the artifact of a step
     return nth_input if hole.kind is Kind.INPUT else nth_output
 
 

@@ -14,15 +14,17 @@ from msgspec import Struct, structs
 from treadle.base.names import did_you_mean
 from treadle.base.place import Diagnostic, Place, Severity
 from treadle.plan import tokens
-from treadle.rules.schema import Value
+from treadle.rules.schema import StepPath, Value
 from treadle.rules.text.placeholder import Mark, one_slip_away, scan, spelled
+from treadle.rules.text.step_path import step_path
 
 
 class Known(Struct, frozen=True, kw_only=True):
     """What the texts of a rule may name. `config` and `params` are values as the author wrote them.
 
-    `sensitive` are config keys that are read from the environment. The counts are given where they are
-    fixed (no glob, no fan-in), so that an index out of range is told before anything is expanded.
+    `sensitive` are config keys that are read from the environment, `steps` the paths of artifacts. The counts
+    are given where they are fixed (no glob, no fan-in), so that an index out of range is told before anything
+    is expanded.
     """
 
     wildcards: frozenset[str] = frozenset()
@@ -31,6 +33,7 @@ class Known(Struct, frozen=True, kw_only=True):
     config: Mapping[str, Value] = {}
     params: Mapping[str, Value] = {}
     sensitive: frozenset[str] = frozenset()
+    steps: Mapping[str, StepPath] = {}
     has_log: bool = False
     input_count: int | None = None
     output_count: int | None = None
@@ -54,6 +57,7 @@ class Kind(StrEnum):
     OUTPUT = "output"
     LOG = "log"
     WILDCARD = "wildcard"
+    STEP = "step"
     TOKEN = "token"
     SECRET = "secret"
 
@@ -61,7 +65,8 @@ class Kind(StrEnum):
 class Hole(Struct, frozen=True):
     """A place for a value. `source` as the author wrote it.
 
-    `name`: of the wildcard, of the named input or output, of the secret's variable; or the token.
+    `name`: of the wildcard, of the named input or output, of the secret's variable; or the token; of a step
+    the path of its artifact.
     `joiner` stands between several paths and `prefix` before each; `joined`: the author chose them.
     """
 
@@ -75,7 +80,7 @@ class Hole(Struct, frozen=True):
 
     @property
     def path(self) -> bool:
-        return self.kind in (Kind.INPUT, Kind.OUTPUT, Kind.LOG)
+        return self.kind in (Kind.INPUT, Kind.OUTPUT, Kind.LOG, Kind.STEP)
 
     @property
     def several(self) -> bool:
@@ -164,8 +169,7 @@ class _Resolver:
                 case "values":
                     return self._values(mark)
                 case "step":
-                    self._problem("not-yet", f"{mark.source}: artifacts of steps cannot be named here yet")
-                    return []
+                    return self._step(mark)
             return [Stray(mark)]
         if root in _TOKENS:
             return [Hole(mark.source, Kind.TOKEN, _TOKENS[root])]
@@ -236,6 +240,13 @@ class _Resolver:
         hint = did_you_mean(mark.attr, sorted(self.known.wildcards))
         self._problem("unknown-placeholder", f"{mark.source}: no [[values]] is named '{mark.attr}'", hint)
         return []
+
+    def _step(self, mark: Mark) -> list[Piece]:
+        path, wrong = step_path(mark.attr, mark.source, self.known.steps)
+        if wrong is not None:
+            self._problem(*wrong)
+            return []
+        return [Hole(mark.source, Kind.STEP, path)]
 
     def _secret(self, mark: Mark) -> list[Piece]:
         variable = secret_variable(mark.attr)

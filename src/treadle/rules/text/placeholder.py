@@ -17,6 +17,7 @@ _FORM = re.compile(
         (?::(?P<option>sep|each)=(?P<text>.*))?""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
+_STEP = re.compile(r"step\.(?P<name>[^\s{}\[\]:\"'\\]+)")  # names of steps may hold more: `{step.data/raw}`
 _ODD = re.compile(r"(?P<root>[A-Za-z_]\w*)[.\[:!]", re.ASCII)
 
 
@@ -79,6 +80,8 @@ def _mark(body: str, braces: int) -> Mark | None:
     source = "{" * braces + body + "}" * braces
     form = _FORM.fullmatch(body)
     if form is None:
+        if step := _STEP.fullmatch(body):
+            return Mark(source, "step", step["name"], braces=braces)
         odd = _ODD.match(body)
         return Mark(source, odd["root"], braces=braces, odd=True) if odd else None
     index = form["index"]

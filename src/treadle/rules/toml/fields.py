@@ -218,6 +218,8 @@ VALUE_LIST: Fields = {"name": _NAME, "values": Field(Kind.LIST)}
 
 FREE_TABLE: Fields = {"name": _NAME, "file": _PATH, "rows": Field(Kind.LIST)}
 
+STEPS: Fields = {"module": _PATH, "name": _TEXT, "prefix": _PATH, "params": _VALUES}
+
 
 class Top(Struct, frozen=True):
     """A table at the top of the file: whether it is an array of tables, and its state."""
@@ -243,7 +245,7 @@ TOP: dict[str, Top] = {
     "tables": Top(FREE_TABLE, array=True),
     "wildcard_constraints": Top(),
     "references": _LATER_ARRAY,
-    "steps": _LATER_ARRAY,
+    "steps": Top(STEPS, array=True),
     "env_groups": _LATER,
     "resource_groups": Top(),
     "resource_budget": _LATER,
@@ -263,4 +265,5 @@ HOMES: dict[str, Fields] = {
     "[rules.resources]": RESOURCES,
     "[rules.resources.gpu_spec]": GPU_SPEC,
     "[defaults]": DEFAULTS,
+    "[[steps]]": STEPS,
 }
