@@ -13,7 +13,7 @@ from typing import Protocol
 from treadle.steps.record import ArtifactRecord, ArtifactStatus, Owner, Seen
 
 
-class LeaseLost(Exception):
+class LeaseLost(Exception):  # noqa: N818 - nobody's error: somebody else goes on
     """Another owner has the lease now: what was made must not be published. `owner` is that owner."""
 
     def __init__(self, owner: Owner | None) -> None:
@@ -68,7 +68,7 @@ class ArtifactStore(Protocol):
         ...
 
     def work(self, path: str, attempt: str, *, resumable: bool = False) -> str:
-        """A local path to write to: nothing stands there (but what a resumable step left), its parent does."""
+        """A local path to write to: nothing is there (but what a resumable step left), its parent is."""
         ...
 
     def publish(
@@ -107,7 +107,7 @@ class ArtifactStore(Protocol):
         ...
 
     def sync(self) -> None:
-        """Wait until all that was published so far is on the disk: at most every 2 s, and at the end of a run.
+        """See what was published so far onto the disk; called every 2 s at most, and at the end of a run.
 
         Until then a crash of the machine (not of a process) may tear it; that is seen, and it is made again.
         """

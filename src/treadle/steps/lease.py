@@ -1,0 +1,198 @@
+"""A lease on a plain file system as its holder has it: kept alive, checked, given back.
+
+That it is still ours shows in two facts: our file stands under its name, and there is none with the next
+number. Whoever takes it over makes that next file first and then looks again whether ours has moved; we move
+ours first and then look for that file. So of the two one sees the other.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock
+
+from treadle.base.disk import disk_error
+from treadle.base.errors import DiskError
+from treadle.base.files import is_there
+from treadle.base.layout import ArtifactPlaces
+from treadle.steps.heartbeats import BEAT, Heartbeats
+from treadle.steps.lease_file import NOBODY, move_counter, read_lease, set_free
+from treadle.steps.record import Owner
+from treadle.steps.store import LeaseLost
+
+_DOUBT = 2 * BEAT  # seconds of silence after which others may be about to take it
+_HANG = 1.0  # seconds that a beat may hang in a storage that is out before we go on without waiting
+
+
+class LocalLease:
+    """The right to make one artifact. Beats come from `heart`; all else may be called from any thread."""
+
+    __slots__ = (
+        "_counter",
+        "_fd",
+        "_heart",
+        "_lock",
+        "_lost",
+        "_monotonic",
+        "_moved",
+        "_places",
+        "before",
+        "number",
+        "token",
+    )
+
+    def __init__(
+        self,
+        places: ArtifactPlaces,
+        number: int,
+        fd: int,
+        token: str,
+        heart: Heartbeats,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self.number = number
+        self.token = token
+        self.before: Owner | None = None  # from whom it was taken over
+        self._places = places
+        self._fd = fd
+        self._heart = heart
+        self._monotonic = monotonic
+        self._counter = 0
+        self._moved = monotonic()
+        self._lost: Owner | None = None
+        self._lock = Lock()
+
+    @property
+    def path(self) -> str:
+        """The output path that it is the lease of."""
+        return self._places.path
+
+    @property
+    def lost(self) -> Owner | None:
+        return self._lost
+
+    def beat(self, now: float) -> None:
+        """Move the counter if it is time, and see whether somebody has taken the lease.
+
+        A storage that is out ends nothing: the next beat tries again, and `check` asks in the end.
+        """
+        if now - self._moved < BEAT or self._lost is not None or not self._lock.acquire(blocking=False):
+            return
+        try:
+            if self._fd >= 0:
+                with suppress(OSError, DiskError):
+                    self._move(now)
+        finally:
+            self._lock.release()
+
+    def check(self) -> None:
+        with self._grip():
+            self._check()
+
+    def release(self) -> None:
+        self._heart.drop(self)
+        with suppress(DiskError), self._grip():  # a beat that hangs: the file must not be closed under it
+            if self._fd >= 0:
+                self._give_back()
+                os.close(self._fd)
+                self._fd = -1
+
+    def forsake(self) -> None:
+        """Leave the file, said to be nobody's, where something else stands on it."""
+        fd, self._fd = self._fd, -1
+        with suppress(OSError):
+            set_free(fd)
+        os.close(fd)
+
+    def withdraw(self) -> None:
+        """Take the file away again, just made and on top."""
+        fd, self._fd = self._fd, -1
+        with suppress(OSError):
+            os.unlink(self._places.lease(self.number))
+        os.close(fd)
+
+    def _check(self) -> None:
+        if self._lost is None:
+            try:
+                now = self._monotonic()
+                if now - self._moved >= _DOUBT:
+                    self._move(now)
+                elif os.fstat(self._fd).st_nlink == 0 or is_there(self._places.lease(self.number + 1)):
+                    self._look()
+            except OSError as error:
+                raise disk_error("check the lease", self._places.lease(self.number), error) from error
+        if self._lost is not None:
+            raise LeaseLost(None if self._lost is NOBODY else self._lost)
+
+    def _move(self, now: float) -> None:
+        self._counter += 1  # before it is tried: a value that may have been written counts no second time
+        move_counter(self._fd, self._counter)
+        self._look()
+        self._moved = now
+
+    def _look(self) -> None:
+        """See whether another has it, asking the server: what is opened is looked up anew, also over NFS."""
+        os.close(os.open(self._places.folder, os.O_RDONLY | os.O_CLOEXEC))
+        if successor := read_lease(self._places.lease(self.number + 1)):
+            self._lost = successor.owner
+            return
+        ours = read_lease(self._places.lease(self.number))
+        if ours is None:
+            if self._still_linked():
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))  # moved, or not mounted
+            self._lost = NOBODY
+        elif ours.token != self.token:
+            self._lost = ours.owner
+
+    def _still_linked(self) -> bool:
+        try:
+            return os.fstat(self._fd).st_nlink > 0
+        except OSError as error:
+            if error.errno == errno.ESTALE:  # over NFS: removed by another host
+                return False
+            raise
+
+    def _give_back(self) -> None:
+        """Remove the file, and with it those of earlier holders, from the first on.
+
+        So the one on top, which all look at, goes last; and where we come to a stop in between, what is left
+        has no beginning, which whoever makes the first anew sees by the second.
+        """
+        if self._lost is not None:
+            return
+        try:
+            if self.number > 1 or self._monotonic() - self._moved >= _DOUBT:
+                self._check()
+            for number in range(1, self.number + 1):
+                with suppress(FileNotFoundError):
+                    os.unlink(self._places.lease(number))
+        except LeaseLost:
+            pass
+        except (OSError, DiskError):
+            with suppress(OSError):
+                set_free(self._fd)
+
+    def _grip(self) -> _Grip:
+        return _Grip(self._lock, self._places.lease(self.number))
+
+
+class _Grip:
+    """The lock of a lease, waited for not much longer than a storage may take to answer."""
+
+    __slots__ = ("_lock", "_path")
+
+    def __init__(self, lock: Lock, path: str) -> None:
+        self._lock = lock
+        self._path = path
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(timeout=_HANG):
+            raise DiskError(
+                f"the storage of the lease '{self._path}' does not answer",
+                hint="look whether the file system there is up; the work is kept until it is",
+            )
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()

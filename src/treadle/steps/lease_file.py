@@ -1,0 +1,104 @@
+"""A lease as a file: a counter that its holder moves in place, a token that names one taking, the owner."""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import msgspec
+from msgspec import Struct
+
+from treadle.base.disk import disk_error
+from treadle.steps.record import Owner
+
+_HEAD = b'{"counter":'
+_WIDTH = 10
+_FREE = -1  # the counter of a lease that its holder gave back without removing it
+
+NOBODY = Owner(host="an unknown host", user="somebody")
+
+
+class Held(Struct, frozen=True):
+    """A lease at one look. One that cannot be read (yet) has an unknown owner, and its inode for a token."""
+
+    token: str
+    counter: int
+    owner: Owner
+
+    @property
+    def free(self) -> bool:
+        return self.counter == _FREE
+
+
+_decoder = msgspec.json.Decoder(Held)
+_salt, _salt_pid = "", 0
+_count = itertools.count()
+
+
+def new_token() -> str:
+    """A text that no other taking of a lease has."""
+    global _salt, _salt_pid
+    if _salt_pid != os.getpid():
+        _salt, _salt_pid = os.urandom(8).hex(), os.getpid()
+    return f"{_salt}-{next(_count)}"
+
+
+def encode_lease(token: str, owner: Owner) -> bytes:
+    return b'%b%*d,"token":"%b","owner":%b}\n' % (
+        _HEAD,
+        _WIDTH,
+        0,
+        token.encode(),
+        msgspec.json.encode(owner),
+    )
+
+
+def create_lease(path: str, data: bytes) -> int:
+    """Make the file exclusively: its descriptor, or -1 where there is one.
+
+    Raises FileNotFoundError where its folder is missing, `DiskError`.
+    """
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    except FileExistsError:
+        return -1
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        raise disk_error("make the lease", path, error) from error
+    try:
+        os.write(fd, data)  # short, and one who reads half of it sees an owner that is not known yet
+    except OSError as error:
+        os.close(fd)
+        os.unlink(path)
+        raise disk_error("write", path, error) from error
+    return fd
+
+
+def move_counter(fd: int, counter: int) -> None:
+    """Write the counter, and see it on the disk, or on the server. OSErrors go through."""
+    os.pwrite(fd, b"%*d" % (_WIDTH, counter), len(_HEAD))
+    os.fsync(fd)
+
+
+def set_free(fd: int) -> None:
+    """Say through the holder's descriptor that nobody holds it. OSErrors go through."""
+    move_counter(fd, _FREE)
+
+
+def read_lease(path: str) -> Held | None:
+    """The lease that stands at `path`; None when there is none. Raises `DiskError`."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            data = os.read(fd, 65536)
+            try:
+                return _decoder.decode(data)
+            except msgspec.MsgspecError:
+                return Held(f"inode-{os.fstat(fd).st_ino}-{len(data)}", 0, NOBODY)
+        finally:
+            os.close(fd)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise disk_error("read the lease", path, error) from error
