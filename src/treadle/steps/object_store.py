@@ -11,22 +11,21 @@ new one, whole. What a superseded attempt made stays until the next one is publi
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 
 from treadle.base.errors import StepError
 from treadle.base.layout import ArtifactPlaces
 from treadle.steps import object_look, object_publish
+from treadle.steps.heartbeats import Heartbeats, uptime
 from treadle.steps.object_bucket import Bucket
 from treadle.steps.object_download import download
-from treadle.steps.object_heart import Heart
-from treadle.steps.object_lease import ObjectLease, held, read_lease, take
+from treadle.steps.object_lease import ObjectLease, read_lease
+from treadle.steps.object_leases import Leases
 from treadle.steps.object_probe import refuse_without_conditions
 from treadle.steps.object_publish import folder_of, remove_below
 from treadle.steps.object_record import attempt_of, is_record, path_of, readable
 from treadle.steps.object_url import spot
-from treadle.steps.object_watch import Watch
 from treadle.steps.parallel import in_parallel
 from treadle.steps.record import ArtifactRecord, ArtifactStatus, Kind, Owner, Seen
 from treadle.steps.record_file import encode_status
@@ -44,12 +43,11 @@ class ObjectStore:
         root: str,
         *,
         unsafe_locks: bool = False,
-        monotonic: Callable[[], float] = time.monotonic,
-        heart: Heart | None = None,
+        monotonic: Callable[[], float] = uptime,
+        heart: Heartbeats | None = None,
     ) -> None:
         self._bucket = Bucket(root, unsafe=unsafe_locks)
-        self._watch = Watch(monotonic)
-        self._heart = heart or Heart()
+        self._leases = Leases(self._bucket, monotonic, heart or Heartbeats(monotonic))
         self._probed = unsafe_locks
         self._probing = Lock()
         self._works: dict[str, str] = {}  # work path -> URL of the folder of its attempt
@@ -66,10 +64,7 @@ class ObjectStore:
         """Take the lease. The first time, the store must prove that it refuses conditional writes."""
         places = ArtifactPlaces(path)
         self._probe(spot(places.folder).key)
-        lease = take(self._bucket, spot(places.lease_object).key, owner, self._watch, self._heart.drop)
-        if isinstance(lease, ObjectLease):
-            self._heart.add(lease)
-        return lease
+        return self._leases.claim(spot(places.lease_object).key, owner)
 
     def _probe(self, folder: str) -> None:
         if not self._probed:
@@ -79,7 +74,7 @@ class ObjectStore:
                 self._probed = True
 
     def holder(self, path: str) -> Owner | None:
-        return held(self._bucket, spot(ArtifactPlaces(path).lease_object).key, self._watch)
+        return self._leases.holder(spot(ArtifactPlaces(path).lease_object).key)
 
     def work(self, path: str, attempt: str, *, resumable: bool = False) -> str:
         """A path in the staging folder; that of a resumable step is kept on this machine alone."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Lock
 
-from treadle.base.proc import boot_id, host, pid_namespace, process_gone
 from treadle.steps.object_bucket import Version
+from treadle.steps.owner import gone
 from treadle.steps.record import Owner
 
 PATIENCE = 90.0  # seconds without any change: then nobody moves it any more
@@ -36,13 +36,3 @@ class Watch:
     def forget(self, key: str) -> None:
         with self._lock:
             self._seen.pop(key, None)
-
-
-def gone(owner: Owner) -> bool:
-    """Whether the owner's process is known to have ended: told only on its own host, since its boot."""
-    here = (host(), boot_id(), pid_namespace())
-    return bool(
-        owner.pid
-        and (owner.host, owner.boot, owner.pid_namespace) == here
-        and process_gone(owner.pid, owner.started)
-    )
