@@ -29,7 +29,6 @@ from treadle.base.layout import ArtifactPlaces, RunFolder
 from treadle.base.proc import host
 from treadle.engine.backend import Accepted, JobReport, JobStatus, Refused, Submission
 from treadle.engine.signals import Wake
-from treadle.plan.task import Call, Where
 from treadle.records.event import EndReason, Outcome, Usage
 from treadle.steps.book import Entry, StepBook
 from treadle.steps.order import Done, order_of
@@ -38,6 +37,7 @@ from treadle.steps.paths import is_url
 from treadle.steps.perform import in_a_line, own_frames_off, perform
 from treadle.steps.record import ArtifactRecord, ArtifactStatus, Owner, Standing
 from treadle.steps.stores import store_for
+from treadle.steps.where import env_of
 
 _TAIL_LINES, _TAIL_BYTES = 20, 4000
 _CANCELLED = Outcome(reason=EndReason.CANCELLED)
@@ -104,7 +104,7 @@ class LocalSteps:
         write_payload(path, encode(order, answer), answer)
         if self._lifeline is None:
             self._lifeline = Lifeline()
-        env = {**submission.env, **env_vars_of(entry)}
+        env = {**submission.env, **env_of(entry.spec)}
         return replace(submission, argv=worker_argv(path), env=env), self._lifeline.stdin
 
     def began(self, submission: Submission, job: str) -> None:
@@ -232,11 +232,6 @@ class LocalSteps:
             self._lifeline.close()
 
 
-def is_in_thread(call: Call) -> bool:
-    """Whether a step's function is called in a thread of the driver."""
-    return call.where is Where.THREAD
-
-
 def attempt_name(submission: Submission) -> str:
     """`<run>.<n>`: how an attempt is called beside its artifact."""
     return f"{_run_of(submission).run}.{submission.n}"
@@ -245,11 +240,6 @@ def attempt_name(submission: Submission) -> str:
 def _run_of(submission: Submission) -> RunFolder:
     """The run's folder, which has the log of each attempt in `logs/`."""
     return RunFolder(os.path.dirname(os.path.dirname(submission.log)))
-
-
-def env_vars_of(entry: Entry) -> dict[str, str]:
-    """The variables that a step asks for, on top of those of its function's wrapper."""
-    return {**getattr(entry.spec.fn, "env_vars", {}), **entry.spec.env_vars}
 
 
 def _reason_of(error: BaseException) -> EndReason:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from treadle.steps.book import Entry
 from treadle.steps.record import ArtifactRecord, Dep, Owner, Provenance
+from treadle.steps.where import resources_of
 
 NOT_SAID = Provenance()
 
@@ -80,7 +81,7 @@ def order_of(
         code=spec.code,
         writes_record=spec.writes_record,
         resumable=spec.resumable,
-        resources=spec.resources,
+        resources=resources_of(spec),
         wanted=entry.wanted,
         replaces=entry.replaces,
         provenance=provenance,

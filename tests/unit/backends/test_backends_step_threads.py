@@ -1,0 +1,146 @@
+"""Threads in which steps run: as many as are needed, told of through one descriptor, left behind in the end."""
+
+from __future__ import annotations
+
+import contextvars
+import select
+import threading
+import time
+
+import pytest
+
+from treadle.backends.step_threads import StepThreads
+from treadle.engine.signals import Wake
+
+NAME = contextvars.ContextVar("NAME", default="nobody")
+
+
+class Pool:
+    def __init__(self) -> None:
+        self.wake = Wake()
+        self.threads = StepThreads(self.wake.ring)
+        self._asked = select.poll()
+        self._asked.register(self.wake.reader, select.POLLIN)
+
+    def next(self, bound: float = 30.0):
+        """Those that ended, once there are some; waits as the backend does."""
+        until = time.monotonic() + bound
+        while True:
+            at = self.threads.next_at()
+            wait = bound if at is None else max(0.0, at - time.monotonic())
+            self._asked.poll(wait * 1000)
+            self.wake.drain()
+            if taken := self.threads.take():
+                return taken
+            assert time.monotonic() < until
+
+
+@pytest.fixture
+def pool():
+    made = Pool()
+    yield made
+    made.threads.close()
+    made.wake.close()
+
+
+def test_what_a_call_returns_comes_back(pool):
+    pool.threads.begin("a", lambda asked: 42)
+    (one,) = pool.next()
+    assert (one.job, one.value, one.raised) == ("a", 42, False)
+    assert 0 < one.begun_on <= one.ended_on
+
+
+@pytest.mark.parametrize("kind", [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_whatever_a_call_raises_comes_back(pool, kind):
+    def call(asked):
+        raise kind("no")
+
+    pool.threads.begin("a", call)
+    (one,) = pool.next()
+    assert one.raised and type(one.value) is kind
+    pool.threads.begin("b", lambda asked: "the thread lives on")
+    assert pool.next()[0].value == "the thread lives on"
+
+
+def test_calls_run_at_the_same_time(pool):
+    together = threading.Barrier(5, timeout=30)
+    for number in range(5):
+        pool.threads.begin(str(number), lambda asked: together.wait())
+    ended = []
+    while len(ended) < 5:
+        ended += pool.next()
+    assert not any(one.raised for one in ended)
+
+
+def test_threads_are_used_again(pool):
+    names = set()
+    for number in range(20):
+        pool.threads.begin(str(number), lambda asked: threading.current_thread().name)
+        names |= {one.value for one in pool.next()}
+    assert len(names) == 1
+
+
+def test_calls_see_the_context_of_who_began_them(pool):
+    NAME.set("first")
+    pool.threads.begin("a", lambda asked: NAME.get())
+    NAME.set("second")
+    pool.threads.begin("b", lambda asked: NAME.set("inner") and NAME.get())
+    seen = {}
+    while len(seen) < 2:
+        seen |= {one.job: one.value for one in pool.next()}
+    assert seen == {"a": "first", "b": "inner"}
+    assert NAME.get() == "second"
+
+
+def test_a_call_that_hears_of_it_ends_by_itself(pool):
+    begun = threading.Event()
+
+    def call(asked):
+        begun.set()
+        while not asked():
+            time.sleep(0.001)
+        return "saved"
+
+    pool.threads.begin("a", call)
+    assert begun.wait(30)
+    assert pool.threads.end("a", grace=30)
+    (one,) = pool.next()
+    assert (one.value, one.asked, one.given_up) == ("saved", True, False)
+    assert pool.threads.next_at() is None
+
+
+def test_a_call_that_does_not_end_is_left_behind(pool):
+    begun, end = threading.Event(), threading.Event()
+
+    def call(asked):
+        begun.set()
+        end.wait(60)
+
+    pool.threads.begin("deaf", call)
+    assert begun.wait(30)
+    before = time.monotonic()
+    pool.threads.end("deaf", grace=0.05)
+    (one,) = pool.next()
+    assert one.given_up and 0.05 <= time.monotonic() - before < 10
+    pool.threads.begin("next", lambda asked: "another thread")
+    assert pool.next()[0].value == "another thread"
+    end.set()
+    for number in range(5):  # what was left behind is told no more, and its thread serves again
+        pool.threads.begin(str(number), lambda asked: "fine")
+        assert [one.value for one in pool.next()] == ["fine"]
+
+
+def test_a_call_can_be_ended_right_after_it_was_begun(pool):
+    end = threading.Event()
+    pool.threads.begin("a", lambda asked: end.wait(60))
+    called = []
+    pool.threads.begin("b", lambda asked: called.append(asked()))
+    pool.threads.end("b", grace=0.0)
+    taken = pool.next()
+    assert [one.job for one in taken] == ["b"]
+    end.set()
+    assert [one.job for one in pool.next()] == ["a"]
+
+
+def test_who_is_not_here_cannot_be_ended(pool):
+    assert not pool.threads.end("nobody", grace=1)
