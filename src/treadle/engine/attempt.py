@@ -10,12 +10,14 @@ from treadle.records.event import FileRecord
 
 class Attempt:
     """One attempt. `slate` was found before it, `before` are its inputs as it finds them, `standing` the
-    outputs that stood there when it began; `job` is empty until the backend holds it."""
+    outputs that stood there when it began; `job` is empty until the backend holds it. `deferred`: the job
+    holds nothing but a watch for who is at it now."""
 
     __slots__ = (
         "attempt",
         "before",
         "copies_log",
+        "deferred",
         "job",
         "n",
         "resources",
@@ -38,3 +40,4 @@ class Attempt:
         self.job = ""
         self.running = False
         self.copies_log = False
+        self.deferred = False

@@ -8,29 +8,40 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.base.place import Diagnostic
-from treadle.plan.task import Resources, ScheduledTask
+from treadle.plan.task import Resources, ScheduledTask, Where
 
 NO_LIMIT = 1 << 62
 
-# Amounts in a fixed order: threads, bytes of memory, GPUs, then the named pools.
+# Amounts in a fixed order: threads, bytes of memory, GPUs, then the named pools; where slots are counted
+# they come last: of steps here, of jobs of the client.
 Demand = tuple[int, ...]
 
 
 class Budget(Struct, frozen=True, kw_only=True):
     """How much of each resource the run may use at a time; None: not counted here.
 
-    `threads` (`-j`), `memory` in bytes, `gpus` of this machine; `pools` are the named groups.
+    `threads` (`-j`), `memory` in bytes, `gpus` of this machine; `pools` are the named groups; `slots` is how
+    many steps run here at a time, `remote` how many jobs of the client are in flight.
     """
 
     threads: int | None = None
     memory: int | None = None
     gpus: int | None = None
     pools: tuple[tuple[str, int], ...] = ()
+    slots: int | None = None
+    remote: int | None = None
+
+    @property
+    def has_slots(self) -> bool:
+        return self.slots is not None or self.remote is not None
 
     def whole(self) -> Demand:
         """Everything there is."""
         machine = (self.threads, self.memory, self.gpus)
-        return (*(NO_LIMIT if size is None else size for size in machine), *(size for _, size in self.pools))
+        found = (*machine, *(size for _, size in self.pools))
+        if self.has_slots:
+            found = (*found, *(size if size is None else max(size, 1) for size in (self.slots, self.remote)))
+        return tuple([NO_LIMIT if size is None else size for size in found])
 
     def cap(self, wanted: Resources) -> Resources:
         """The request, cut to what there is; the same object when it fits."""
@@ -45,9 +56,30 @@ class Budget(Struct, frozen=True, kw_only=True):
         """What a capped request takes. An amount of a pool is capped as well, so it always fits."""
         machine = (capped.threads, capped.memory or 0, capped.gpus)
         if not self.pools:
-            return machine
-        asked = dict(capped.groups)
-        return (*machine, *(min(asked.get(name, 0), size) for name, size in self.pools))
+            return (*machine, 0, 0) if self.has_slots else machine
+        return self._with_pools(machine, capped, 0, 0)
+
+    def of_call(self, where: Where, wanted: Resources) -> tuple[Resources, Demand]:
+        """The request of a step, cut to what there is where it runs, and what it takes of it.
+
+        A thread of the driver takes a slot and no CPU; a worker process a slot and what it asks for; a job of
+        the client one of its slots and nothing of this machine.
+        """
+        match where:
+            case Where.THREAD:
+                return wanted, self._with_pools((0, 0, 0), wanted, 1, 0)
+            case Where.PROCESS:
+                wanted = self.cap(wanted)
+                machine = (wanted.threads, wanted.memory or 0, wanted.gpus)
+                return wanted, self._with_pools(machine, wanted, 1, 0)
+            case Where.CLIENT:
+                return wanted, self._with_pools((0, 0, 0), wanted, 0, 1)
+
+    def _with_pools(self, machine: Demand, wanted: Resources, slots: int, remote: int) -> Demand:
+        if self.pools:
+            asked = dict(wanted.groups)
+            machine = (*machine, *(min(asked.get(name, 0), size) for name, size in self.pools))
+        return (*machine, slots, remote) if self.has_slots else machine
 
 
 class Capped(Struct, frozen=True):
@@ -61,13 +93,18 @@ class Capped(Struct, frozen=True):
 
 
 def capped(budget: Budget, tasks: Iterable[ScheduledTask]) -> list[Capped]:
-    """Requests that will be cut: one entry for threads and one for memory, where any is."""
+    """Requests that will be cut: one entry for threads and one for memory, where any is.
+
+    Threads of the driver and jobs of the client take nothing of this machine.
+    """
     threads = NO_LIMIT if budget.threads is None else budget.threads
     memory = NO_LIMIT if budget.memory is None else budget.memory
     much_cpu: list[ScheduledTask] = []
     much_memory: list[ScheduledTask] = []
     for task in tasks:
         wanted = task.resources
+        if task.call is not None and task.call.where is not Where.PROCESS:
+            continue
         if wanted.threads > threads:
             much_cpu.append(task)
         if wanted.memory is not None and wanted.memory > memory:
@@ -84,15 +121,17 @@ def capped(budget: Budget, tasks: Iterable[ScheduledTask]) -> list[Capped]:
 
 def impossible(budget: Budget, tasks: Iterable[ScheduledTask]) -> list[Diagnostic]:
     """What can never be had here and is not cut but refused: GPUs, and more than one node. One finding for
-    each rule; a budget that counts no GPUs is a scheduler's."""
+    each rule or step; a budget that counts no GPUs is a scheduler's, and jobs of the client are elsewhere."""
     if budget.gpus is None:
         return []
     found: dict[str, Diagnostic] = {}
     for task in tasks:
+        if task.call is not None and task.call.where is Where.CLIENT:
+            continue
         if (task.resources.nodes or 1) > 1 and task.rule not in found:
             found[task.rule] = Diagnostic(
                 "nodes-not-there",
-                f"rule '{task.rule}' asks for {task.resources.nodes} nodes, and this machine is one",
+                f"{_who(task)} asks for {task.resources.nodes} nodes, and this machine is one",
                 task.place,
                 "lower `nodes`: it takes a scheduler to give more",
             )
@@ -100,8 +139,12 @@ def impossible(budget: Budget, tasks: Iterable[ScheduledTask]) -> list[Diagnosti
             there = f"{budget.gpus} here" if budget.gpus else "none here"
             found[task.rule] = Diagnostic(
                 "gpus-not-there",
-                f"rule '{task.rule}' asks for {task.resources.gpus} GPU(s), and there are {there}",
+                f"{_who(task)} asks for {task.resources.gpus} GPU(s), and there are {there}",
                 task.place,
                 "run it on a machine that has them, or lower `gpu`; TREADLE_GPUS=0,1 says which there are",
             )
     return list(found.values())
+
+
+def _who(task: ScheduledTask) -> str:
+    return f"rule '{task.rule}'" if task.call is None else f"step '{task.call.step}'"

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from treadle.engine.backend import Submission
 from treadle.plan.task import Command, Resources, ScheduledTask, Shell
 from treadle.plan.tokens import INPUT_LIST, MARK, bind
 
@@ -65,6 +66,17 @@ def compose(
     if len(text.encode()) > LONGEST_ARGUMENT:
         return Composed((shell.executable, text_file), text_file, text, listed)
     return Composed((shell.executable, "-c", text), input_list=listed)
+
+
+def by_hand(submission: Submission) -> str:
+    """What stands for the script of a step, which is a call of Python and has no command: how to make it."""
+    task = submission.task
+    assert task.call is not None
+    file = shlex.quote(task.place.file) if task.place.file else "PIPELINE.py"
+    return (
+        f"# {task.id} calls a Python function in {submission.cwd}. To call it in front of you:\n"
+        f"cd {shlex.quote(submission.cwd)} && treadle exec {file} {shlex.quote(task.id)}\n"
+    )
 
 
 def environment(

@@ -12,7 +12,17 @@ from treadle.engine.backend import Accepted, ExecutorBackend, JobReport, JobStat
 from treadle.engine.check import Eyes
 from treadle.engine.conclude import Concluder
 from treadle.engine.inbox import Inbox
-from treadle.engine.news import BackendFailed, Cancel, Ended, InFlight, Launch, Running, Started
+from treadle.engine.news import (
+    BackendFailed,
+    Cancel,
+    Deferred,
+    Ended,
+    Freed,
+    InFlight,
+    Launch,
+    Running,
+    Started,
+)
 from treadle.engine.news import Refused as RefusedNews
 from treadle.engine.prepare import Preparer
 from treadle.engine.slate import EMPTY
@@ -39,15 +49,15 @@ class Jobs:
         self._starting: list[Attempt] = []
         self.poll_due = False
 
-    def intend(self, launch: Launch, now: float) -> AttemptSubmitted:
-        """The intent of an attempt, to be written before `start`."""
+    def intend(self, launch: Launch, now: float) -> AttemptSubmitted | None:
+        """The intent of an attempt, to be written before `start` (None: it is written already)."""
         try:
             attempt, event = self._preparer.intent(launch, now)
         except DiskError as error:
             self._inbox.tell(RefusedNews(launch.task.id, launch.n, str(error)))
             return self._preparer.submitted(launch, now)
         self._starting.append(attempt)
-        return event
+        return None if launch.again else event
 
     def start(self) -> None:
         """Start what was intended: one batch."""
@@ -133,12 +143,22 @@ class Jobs:
         elif report.status is JobStatus.RUNNING and not attempt.running:
             attempt.running = True
             self._inbox.tell(Running(attempt.task.id, attempt.n))
+        elif report.status is JobStatus.DEFERRED and not attempt.deferred:
+            attempt.deferred = True
+            self._inbox.tell(Deferred(attempt.task.id, attempt.n, report.reason))
+        elif report.status is JobStatus.FREED and attempt.deferred:
+            del self._held[report.job]
+            self._inbox.tell(Freed(attempt.task.id, attempt.n))
 
     def cancel(self, command: Cancel) -> None:
+        """Ask for the end of jobs; deferred ones have ended for us with that."""
         try:
             self._backend.cancel(command.jobs, force=command.force)
         except SchedulerError as error:
             self._inbox.tell(BackendFailed(str(error)))
+        for job in command.jobs:
+            if (attempt := self._held.get(job)) is not None and attempt.deferred:
+                del self._held[job]
         self.poll_due = True
 
     def abandon(self) -> None:
@@ -148,6 +168,7 @@ class Jobs:
         with contextlib.suppress(Exception):
             until = time.monotonic() + _PATIENCE
             self._backend.cancel(list(self._held), force=True)
+            self._held = {job: attempt for job, attempt in self._held.items() if not attempt.deferred}
             while self._held and time.monotonic() < until:
                 for report in self._backend.poll(list(self._held)):
                     if report.outcome is not None:

@@ -15,9 +15,9 @@ from __future__ import annotations
 import gc
 import selectors
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from treadle.base.errors import DiskError, PlanError
 from treadle.base.layout import RunFolder
@@ -32,6 +32,7 @@ from treadle.engine.clock import Clock, RealClock, Timers
 from treadle.engine.compose import Place
 from treadle.engine.conclude import Concluder
 from treadle.engine.cutoff import Examiner
+from treadle.engine.feed import Feed
 from treadle.engine.inbox import Inbox
 from treadle.engine.jobs import Jobs
 from treadle.engine.news import (
@@ -53,17 +54,33 @@ from treadle.engine.options import Beating, DriveOptions, DriveResult, Failure, 
 from treadle.engine.prepare import Preparer
 from treadle.engine.scribe import Scribe
 from treadle.engine.signals import Signals, Wake, exit_code_of
+from treadle.engine.source import Source
 from treadle.engine.state import Machine
 from treadle.engine.unneeded import Undertaker
 from treadle.plan.task import ScheduledPlan
 from treadle.records.event import Event, FileRecord, OutputEvicted, RunEnded
 from treadle.records.past import Past
 
-__all__ = ["DriveOptions", "DriveResult", "Failure", "drive"]
+__all__ = ["BackendDriver", "DriveOptions", "DriveResult", "Failure", "drive"]
 
 BEAT_AFTER = 15.0
 _GARBAGE = 10_000  # new objects from one collection to the next
 _WAKE, _BACKEND = "wake", "backend"
+
+
+class Wiring(TypedDict, total=False):
+    """What a run may be driven with besides: see `BackendDriver`."""
+
+    flowdir: str
+    secrets: Mapping[str, str] | None
+    mask: Mask | None
+    lock: Beating | None
+    listener: Listener | None
+    clock: Clock | None
+    known: Mapping[str, FileRecord | None] | None
+    digest: str
+    adopted: Mapping[str, InFlight] | None
+    source: Source | None
 
 
 def drive(
@@ -76,79 +93,64 @@ def drive(
     *,
     run: RunFolder,
     workdir: str,
-    flowdir: str = "",
-    secrets: Mapping[str, str] | None = None,
-    mask: Mask | None = None,
-    lock: Beating | None = None,
-    listener: Listener | None = None,
-    clock: Clock | None = None,
-    known: Mapping[str, FileRecord | None] | None = None,
-    digest: str = "",
-    adopted: Mapping[str, InFlight] | None = None,
+    **wiring: Unpack[Wiring],
 ) -> DriveResult:
-    """Carry out a decision: everything that will run runs, and is recorded.
-
-    `workdir` and `flowdir` are absolute; `secrets` are values by the variable that holds them; `known`
-    are records of files whose contents were read already (`Facts.records`); `digest` is the plan's.
-    `listener` hears the events of each turn after they were written.
-
-    Raises `PlanError` before anything starts when a task needs a GPU that is not here, `LockError` when
-    the lock is lost. Whatever is raised, no local attempt is left running.
-    """
-    refused = impossible(options.budget(plan.pools), (plan.tasks[task] for task in decision.to_run()))
-    if refused:
-        raise PlanError(refused)
-    driver = _Driver(
-        plan=plan,
-        past=past,
-        backend=backend,
-        records=records,
-        options=options,
-        run=run,
-        place=Place(workdir, flowdir or workdir, options.memory or usable_memory()),
-        secrets=secrets or {},
-        mask=mask or Mask(),
-        lock=lock,
-        listener=listener or (lambda events: None),
-        clock=clock or RealClock(),
-        known=known or {},
+    """Carry out a decision: everything that will run runs, and is recorded. See `BackendDriver`."""
+    driver = BackendDriver(
+        plan, decision, past, backend, records, options, run=run, workdir=workdir, **wiring
     )
-    return driver.run(Opened(plan, decision, digest, adopted or {}))
+    return driver.run()
 
 
-class _Driver:
-    """One run, turn by turn."""
+class BackendDriver:
+    """Carries out a decision through a backend: everything that will run runs, and is recorded.
+
+    It never decides what to run. `workdir` and `flowdir` are absolute; `secrets` are values by the variable
+    that holds them; `known` are records of files whose contents were read already (`Facts.records`);
+    `digest` is the plan's; `adopted` are jobs of an earlier run that still live. `listener` hears the events
+    of each turn after they were written. `source` brings further batches while the run goes on, which is
+    not over before that is done.
+    """
 
     def __init__(
         self,
-        *,
         plan: ScheduledPlan,
+        decision: Decision,
         past: Past,
         backend: ExecutorBackend,
         records: Records,
         options: DriveOptions,
+        *,
         run: RunFolder,
-        place: Place,
-        secrets: Mapping[str, str],
-        mask: Mask,
-        lock: Beating | None,
-        listener: Listener,
-        clock: Clock,
-        known: Mapping[str, FileRecord | None],
+        workdir: str,
+        flowdir: str = "",
+        secrets: Mapping[str, str] | None = None,
+        mask: Mask | None = None,
+        lock: Beating | None = None,
+        listener: Listener | None = None,
+        clock: Clock | None = None,
+        known: Mapping[str, FileRecord | None] | None = None,
+        digest: str = "",
+        adopted: Mapping[str, InFlight] | None = None,
+        source: Source | None = None,
     ) -> None:
+        self._opened = Opened(plan, decision, digest, adopted or {}, source is not None)
         self._backend = backend
         self._options = options
         self._run_folder = run
         self._lock = lock
-        self._listener = listener
-        self._clock = clock
-        self._machine = Machine(options.settings(), options.budget(plan.pools))
+        self._listener = listener or _deaf
+        self._clock = clock = clock or RealClock()
+        self._budget = options.budget(plan.pools)
+        self._machine = Machine(options.settings(), self._budget)
         self._inbox = inbox = Inbox(clock)
         self._wake = Wake()
         self._signals = Signals(self._wake)
         self._timers = Timers()
         self._aside: Aside[Any] = Aside(self._wake.ring)
-        self._eyes = eyes = Eyes(place.workdir, place.flowdir, known)
+        self._feed = Feed(source, self._machine, inbox) if source is not None else None
+        place = Place(workdir, flowdir or workdir, options.memory or usable_memory())
+        self._eyes = eyes = Eyes(place.workdir, place.flowdir, known or {})
         self._undertaker = Undertaker(plan.name, past, eyes)
         self._burials: list[OutputEvicted] = []
         self._signalled = False
@@ -168,10 +170,12 @@ class _Driver:
             backend=backend.name,
             past=past,
             eyes=eyes,
-            secrets=secrets,
+            secrets=secrets or {},
             grace=options.grace,
         )
-        concluder = Concluder(run=run, backend=backend, eyes=eyes, mask=mask, aside=self._aside, inbox=inbox)
+        concluder = Concluder(
+            run=run, backend=backend, eyes=eyes, mask=mask or Mask(), aside=self._aside, inbox=inbox
+        )
         self._jobs = Jobs(backend, preparer, concluder, inbox)
         self._scribe = Scribe(
             records,
@@ -182,8 +186,19 @@ class _Driver:
             patient=options.patient,
         )
 
-    def run(self, opened: Opened) -> DriveResult:
-        """Turn by turn, until the machine says that the run is over."""
+    def run(self) -> DriveResult:
+        """Turn by turn, until the machine says that the run is over. Only once.
+
+        May be called in any thread: signals are heard in the main one alone.
+
+        Raises `PlanError` before anything starts when a task needs a GPU that is not here, `LockError` when
+        the lock is lost. Whatever is raised, no local attempt is left running.
+        """
+        opened = self._opened
+        tasks = map(opened.plan.tasks.__getitem__, opened.decision.to_run())
+        if refused := impossible(self._budget, tasks):
+            self._wake.close()
+            raise PlanError(refused)
         self._inbox.tell(opened)
         selector = selectors.DefaultSelector()
         selector.register(self._wake.reader, selectors.EVENT_READ, _WAKE)
@@ -197,6 +212,8 @@ class _Driver:
             with self._signals:
                 self._jobs.adopt(opened.adopted, opened.plan, self._eyes)
                 self._beat()
+                if self._feed is not None:
+                    self._feed.start(self._wake.ring)
                 while not self._is_over():
                     self._collect()
                     if self._exit is None:
@@ -210,6 +227,8 @@ class _Driver:
         finally:
             gc.set_threshold(*often)
             gc.unfreeze()
+            if self._feed is not None:
+                self._feed.stop()
             selector.close()
             self._aside.close()
             self._wake.close()
@@ -227,6 +246,8 @@ class _Driver:
         self._aside.hand_back()
         if self._jobs.poll_due:
             self._jobs.poll()
+        if self._feed is not None:
+            self._feed.take()
 
     def _turn(self) -> None:
         if not self._inbox:
@@ -248,13 +269,17 @@ class _Driver:
             self._jobs.drop("the journal could not be written")
         if events:
             self._listener(events)
+        if self._feed is not None:
+            self._feed.heard(turn.events)
 
     def _intents(self, commands: list[Order], now: float) -> list[Event]:
         """What must be written before the commands are obeyed."""
         events: list[Event] = []
         for command in commands:
             if type(command) is Launch:
-                events.append(self._jobs.intend(command, now))
+                intent = self._jobs.intend(command, now)
+                if intent is not None:
+                    events.append(intent)
             elif type(command) is RemoveTemporary:
                 burial = self._undertaker.bury(command, now)
                 if burial is not None:
@@ -339,6 +364,10 @@ class _Driver:
             failures=tuple(failures),
             blocked=dict(machine.blocked),
         )
+
+
+def _deaf(events: Sequence[Event]) -> None:
+    """The listener of a run that nobody listens to."""
 
 
 def _put_end_last(events: list[Event]) -> None:

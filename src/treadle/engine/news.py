@@ -89,7 +89,10 @@ class Freed(News, frozen=True):
 
 
 class Added(News, frozen=True):
-    """A further batch of steps arrived: a plan of its own, whose tasks may need those of earlier batches."""
+    """A further batch of steps arrived: a plan of its own, whose tasks may need those of earlier batches.
+
+    A need that is no task of this run, or was up to date when it came, is met.
+    """
 
     plan: ScheduledPlan
     decision: Decision
@@ -163,12 +166,16 @@ class Order(Struct, frozen=True):
 
 
 class Launch(Order, frozen=True):
-    """Start an attempt with these resources (grown and capped)."""
+    """Start an attempt with these resources (grown and capped).
+
+    `again`: it was deferred, and goes on as the attempt that it was: its intent is written already.
+    """
 
     task: ScheduledTask
     attempt: int
     n: int
     resources: Resources
+    again: bool = False
 
 
 class Examine(Order, frozen=True):

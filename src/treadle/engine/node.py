@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from enum import StrEnum
 
 from treadle.decide.reason import Answer, OutputNeeded
@@ -12,6 +12,7 @@ from treadle.plan.task import Resources, ScheduledTask
 from treadle.records.event import End, Outcome
 
 NO_FAILURES = Tally()
+_A_PRIORITY = 1 << 48  # ranks from one priority to the next: more than a run can have nodes
 
 
 class State(StrEnum):
@@ -27,9 +28,9 @@ class Node:
     """One task that was not up to date when the run began. Only the machine changes it.
 
     `missing` counts the needs that have not ended well; `depth` is the longest chain of tasks that
-    hang on this one; `rank` its place among all (0 starts first). `must` says that it is settled that
-    it runs: nothing can cut it off any more. `attempt` and `n` are those of the last attempt, 0
-    before the first.
+    hang on this one in its batch; `rank` its place among all (the lowest starts first). `must` says that
+    it is settled that it runs: nothing can cut it off any more. `attempt` and `n` are those of the last
+    attempt, 0 before the first.
     """
 
     __slots__ = (
@@ -73,7 +74,7 @@ class Node:
         return self.answer.may_cut_off and any(type(why) is OutputNeeded for why in self.answer.reasons)
 
 
-def link(nodes: dict[str, Node], fresh: Iterable[Node]) -> None:
+def link(nodes: Mapping[str, Node], fresh: Iterable[Node]) -> None:
     """Tie fresh nodes, which come in plan order, to the nodes that they need.
 
     A need without a node is one that is up to date or skipped: it is met.
@@ -87,10 +88,35 @@ def link(nodes: dict[str, Node], fresh: Iterable[Node]) -> None:
                     node.missing += 1
 
 
-def rank(nodes: dict[str, Node]) -> list[Node]:
-    """All nodes by (priority, critical path, id), and their `rank` set to their place in it.
+def join(
+    nodes: Mapping[str, Node], fresh: Iterable[Node], ended: Mapping[str, End], dormant: Container[str]
+) -> list[tuple[Node, str]]:
+    """Tie nodes of a batch, which come in plan order and are among `nodes`, to those that they need.
 
-    The critical path is counted in tasks. `nodes` come in plan order, so one walk back is enough.
+    `ended` are nodes that were dropped since. A dormant one counts as done until someone wants it. Gives the
+    nodes that can never start, each with the need that failed or is blocked.
+    """
+    lost = []
+    for node in fresh:
+        for need in node.task.needs:
+            upstream = nodes.get(need)
+            state = ended.get(need) if upstream is None else upstream.state
+            if state is End.FAILED or state is End.BLOCKED:
+                lost.append((node, need))
+                break
+            if type(state) is State and upstream is not None:
+                upstream.dependents.append(node)
+                node.missing += need not in dormant
+            elif state is End.CANCELLED:
+                node.missing += 1  # the run is being stopped: nothing starts any more
+    return lost
+
+
+def rank(nodes: dict[str, Node], first: int = 0) -> dict[int, Node]:
+    """Nodes by their `rank`, which is set here: by priority, then batch, then critical path, then id.
+
+    The critical path is counted in tasks. `nodes` come in plan order, so one walk back is enough. `first` is
+    how many nodes were ranked before: those of an earlier batch go first at equal priority.
     """
     for node in reversed(nodes.values()):
         depth = node.depth + 1
@@ -99,6 +125,8 @@ def rank(nodes: dict[str, Node]) -> list[Node]:
             if upstream is not None and upstream.depth < depth:
                 upstream.depth = depth
     ranked = sorted(nodes.values(), key=lambda node: (-node.task.policy.priority, -node.depth, node.task.id))
-    for at, node in enumerate(ranked):
-        node.rank = at
-    return ranked
+    found = {}
+    for at, node in enumerate(ranked, first):
+        node.rank = at - node.task.policy.priority * _A_PRIORITY
+        found[node.rank] = node
+    return found

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from treadle.engine.brakes import Settings
 from treadle.engine.budget import Budget
 from treadle.engine.news import Interrupt
-from treadle.engine.state import Settings
 from treadle.records.event import Event, Outcome
 
 
@@ -17,12 +17,16 @@ class DriveOptions(Struct, frozen=True, kw_only=True):
     """How to drive.
 
     `jobs` is the CPU budget, `memory` in bytes and `gpus` what this machine has; None: not counted here
-    (a scheduler counts). `grace` in seconds between SIGTERM and SIGKILL. `on_interrupt` None: cancel,
-    but a terminal that goes away detaches where jobs outlive the driver. `patient`: a full disk is waited
-    for without end (somebody sits there and can press Ctrl-C).
+    (a scheduler counts). `max_concurrent` is how many steps run on this machine at a time, `max_remote` how
+    many jobs of the client are in flight. `forget`: of what has ended only how it ended is kept (streams).
+    `grace` in seconds between SIGTERM and SIGKILL. `on_interrupt` None: cancel, but a terminal that goes
+    away detaches where jobs outlive the driver. `patient`: a full disk is waited for without end (somebody
+    sits there and can press Ctrl-C).
     """
 
     jobs: int | None = None
+    max_concurrent: int | None = None
+    max_remote: int | None = None
     memory: int | None = None
     gpus: int | None = None
     keep_going: bool = False
@@ -30,6 +34,7 @@ class DriveOptions(Struct, frozen=True, kw_only=True):
     max_failures: int = 0
     cutoff: bool = True
     keep_temporary: bool = False
+    forget: bool = False
     grace: float = 10.0
     on_interrupt: Interrupt | None = None
     patient: bool = False
@@ -41,10 +46,18 @@ class DriveOptions(Struct, frozen=True, kw_only=True):
             max_failures=self.max_failures,
             cutoff=self.cutoff,
             keep_temporary=self.keep_temporary,
+            forget=self.forget,
         )
 
     def budget(self, pools: tuple[tuple[str, int], ...]) -> Budget:
-        return Budget(threads=self.jobs, memory=self.memory, gpus=self.gpus, pools=pools)
+        return Budget(
+            threads=self.jobs,
+            memory=self.memory,
+            gpus=self.gpus,
+            pools=pools,
+            slots=self.max_concurrent,
+            remote=self.max_remote,
+        )
 
 
 class Failure(Struct, frozen=True, kw_only=True):

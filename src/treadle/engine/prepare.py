@@ -11,7 +11,7 @@ from treadle.base.layout import RunFolder
 from treadle.engine.attempt import Attempt
 from treadle.engine.backend import Submission
 from treadle.engine.check import Eyes
-from treadle.engine.compose import Composed, Place, compose, environment
+from treadle.engine.compose import ATTEMPT, Composed, Place, compose, environment
 from treadle.engine.news import Launch
 from treadle.engine.slate import EMPTY, Moved, look_over, recorded_outputs, sweep
 from treadle.plan.task import ScheduledTask
@@ -92,8 +92,16 @@ class Preparer:
         return recorded, foreign
 
     def submission(self, attempt: Attempt) -> tuple[Submission, list[Moved]]:
-        """Make the slate clean and the command ready. Raises `DiskError`."""
+        """Make the slate clean and the command ready. Raises `DiskError`.
+
+        A step has no command and no slate: the backend has its function, and its store its artifact.
+        """
         task, n = attempt.task, attempt.n
+        if task.call is not None:
+            if task.inputs:
+                attempt.before = self._eyes.before(task)
+            attempt.submission = self._submission(attempt, (), {ATTEMPT: f"{self._id}.{n}"})
+            return attempt.submission, []
         moved = sweep(task, attempt.slate, self._eyes)
         gone = {*attempt.slate.remove, *attempt.slate.aside}
         if attempt.slate.standing:
@@ -109,20 +117,26 @@ class Preparer:
             input_list=self._relative.input_list(n),
         )
         self._write_files(task, made)
-        attempt.submission = Submission(
+        env = environment(task, attempt.resources, self._place, run=self._id, n=n, secrets=self._secrets)
+        attempt.submission = self._submission(attempt, made.argv, env)
+        return attempt.submission, moved
+
+    def _submission(self, attempt: Attempt, argv: tuple[str, ...], env: dict[str, str]) -> Submission:
+        task, n = attempt.task, attempt.n
+        private = bool(task.command.secrets)
+        return Submission(
             task=task,
             attempt=attempt.attempt,
             n=n,
             name=self._prefix + _base36(n),
-            argv=made.argv,
-            env=environment(task, attempt.resources, self._place, run=self._id, n=n, secrets=self._secrets),
+            argv=argv,
+            env=env,
             cwd=self._place.workdir,
-            log=self._run.private_log(n) if task.command.secrets else self._run.attempt_log(n),
+            log=self._run.private_log(n) if private else self._run.attempt_log(n),
             resources=attempt.resources,
             grace=self._grace,
-            private_log=bool(task.command.secrets),
+            private_log=private,
         )
-        return attempt.submission, moved
 
     def _write_files(self, task: ScheduledTask, made: Composed) -> None:
         if made.text_file:

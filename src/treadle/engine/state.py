@@ -4,26 +4,27 @@
        ^                                  |
        '----------- another attempt ------'
     waiting -> unchanged (cut off) | blocked (something upstream failed) | cancelled
+    submitted, running -> waiting    (a step whose artifact someone else makes) -> ready, the same attempt
 
 Up-to-date and skipped tasks have ended before the run begins: nothing is kept or written of them.
-Every task costs a constant amount plus its edges; nothing here recurses over tasks.
+Batches of steps may join while it goes on. Every task costs a constant amount plus its edges, whatever
+joined before it; nothing here recurses over tasks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from enum import IntEnum
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from msgspec import Struct
-
 from treadle.decide.reason import Decision, Verdict
-from treadle.decide.tombstones import Temporaries
-from treadle.engine.budget import Budget, capped
+from treadle.engine.brakes import Brakes, Mode, Settings, Stop
+from treadle.engine.budget import Budget, capped, impossible
 from treadle.engine.growth import check_kept, merged
 from treadle.engine.news import (
+    Added,
     BackendFailed,
     Cancel,
+    Deferred,
     DiskFine,
     DiskFull,
     Elapsed,
@@ -31,23 +32,24 @@ from treadle.engine.news import (
     Examine,
     Examined,
     Finish,
+    Freed,
     Grew,
     InFlight,
-    Interrupt,
     Interrupted,
     Launch,
     News,
     Opened,
     Order,
     Refused,
-    RemoveTemporary,
     Running,
+    Sealed,
     Started,
     Turn,
     Wait,
     WatchDisk,
 )
-from treadle.engine.node import Node, State, link, rank
+from treadle.engine.node import Node, State, join, link, rank
+from treadle.engine.passing import Passing
 from treadle.engine.ready import ReadyQueue
 from treadle.engine.retry import next_try
 from treadle.engine.story import MachineError, Story
@@ -55,36 +57,13 @@ from treadle.engine.tell import Teller
 from treadle.plan.task import ScheduledPlan
 from treadle.records.event import End, EndReason, Evidence, Outcome, TaskSettled
 
+__all__ = ["Machine", "Settings"]
+
 _HELD = (State.SUBMITTED, State.RUNNING)
 _WELL = (End.SUCCEEDED, End.UNCHANGED)
 _BAD = (End.FAILED, End.BLOCKED, End.CANCELLED)
 _OURS = (EndReason.CANCELLED, EndReason.INTERRUPTED)
-
-
-class Settings(Struct, frozen=True, kw_only=True):
-    """How failures are met, and what is left out.
-
-    `max_failures`: after so many required failures nothing new starts (0: no such limit; without
-    `keep_going` the first is enough).
-    """
-
-    keep_going: bool = False
-    fail_fast: bool = False
-    max_failures: int = 0
-    cutoff: bool = True
-    keep_temporary: bool = False
-
-    @property
-    def bearable(self) -> int:
-        """The number of required failures after which nothing new starts."""
-        return self.max_failures or (1 << 62 if self.keep_going and not self.fail_fast else 1)
-
-
-class _Mode(IntEnum):
-    GOING = 0
-    DRAINING = 1  # nothing new starts; what runs comes to its end
-    ENDING = 2  # and what runs is being cancelled
-    OVER = 3
+_CANCELLED = Outcome(reason=EndReason.CANCELLED)
 
 
 class Machine:
@@ -96,18 +75,18 @@ class Machine:
         self.counts: dict[End, int] = dict.fromkeys(End, 0)
         self.failures: dict[str, TaskSettled] = {}
         self.blocked: dict[str, str] = {}
-        self.exit_code = 0
         self._tell = Teller()
         self._story = Story()
         self._nodes: dict[str, Node] = {}
-        self._ranked: list[Node] = []
+        self._gone: dict[str, End] = {}  # how nodes ended that were dropped
+        self._ranked: dict[int, Node] = {}
+        self._ranks = 0  # nodes that were ranked so far
         self._queue = ReadyQueue(budget)
-        self._temporaries: Temporaries | None = None
-        self._mode = _Mode.GOING
+        self._passing = Passing(settings.keep_temporary)
+        self._brakes = Brakes(settings)
         self._disk_full = False
-        self._backend_failed = False
-        self._required_failures = 0
-        self._round = 0
+        self._more = False  # batches may come
+        self._round = 0  # of the plan as a whole: what was asked before it grew no longer counts
         self._attempts = 0
         self._open = 0  # nodes that have not ended
         self._held: dict[str, Node] = {}  # submitted or running
@@ -116,13 +95,21 @@ class Machine:
         self._examined: set[str] = set()  # asked whether they may be cut off
         self._dormant: dict[str, Node] = {}  # done but for outputs that were removed on purpose
         self._cancelled: set[str] = set()  # we asked for their end
+        self._deferred: dict[str, Node] = {}  # someone else is at it
+        self._freed: dict[str, Node] = {}  # deferred once, ready to go on
+        self._dropped: set[str] = set()  # deferred when the run was stopped: news of them may be under way
+        self._told: set[str] = set()  # holders of leases, and resources that were capped
         self._commands: list[Order] = []
         self._doors: dict[type[News], Callable[[Any], None]] = {
             Opened: self._on_opened,
+            Added: self._on_added,
+            Sealed: self._on_sealed,
             Grew: self._on_grew,
             Started: self._on_started,
             Running: self._on_running,
             Ended: self._on_ended,
+            Deferred: self._on_deferred,
+            Freed: self._on_freed,
             Refused: self._on_refused,
             Examined: self._on_examined,
             Elapsed: self._on_elapsed,
@@ -140,12 +127,12 @@ class Machine:
         """
         events = self._tell.turn(now)
         self._commands = []
-        if self._mode is _Mode.OVER:
+        if self._brakes.mode is Mode.OVER:
             return Turn(events, [])
         for news in batch:
             self._story.add(now, news)
             self._doors[type(news)](news)
-        if self._mode is _Mode.GOING and not self._disk_full:
+        if self._brakes.mode is Mode.GOING and not self._disk_full:
             self._start()
         self._close()
         return Turn(events, self._commands)
@@ -153,14 +140,25 @@ class Machine:
     @property
     def finished(self) -> bool:
         """Whether the run is over."""
-        return self._mode is _Mode.OVER
+        return self._brakes.mode is Mode.OVER
+
+    @property
+    def stopping(self) -> bool:
+        """Whether nothing new starts any more."""
+        return self._brakes.mode is not Mode.GOING
+
+    @property
+    def exit_code(self) -> int:
+        """What the run ends with, as far as is known."""
+        return self._brakes.exit_code
 
     def state(self, task: str) -> State | End:
-        """Where a task stands that was not up to date or skipped when the run began."""
-        return self._nodes[task].state
+        """Where a task stands that was not up to date or skipped when it came."""
+        node = self._nodes.get(task)
+        return self._gone[task] if node is None else node.state
 
     def attempt(self, task: str) -> int:
-        """How often a task was tried so far."""
+        """How often a task was tried so far (of one that was dropped it is not known)."""
         return self._nodes[task].attempt
 
     def held(self) -> list[str]:
@@ -170,15 +168,14 @@ class Machine:
     # The plan enters
 
     def _on_opened(self, news: Opened) -> None:
-        fresh = [
-            Node(news.plan.tasks[task], answer)
-            for task, answer in news.decision.answers.items()
-            if answer.verdict is Verdict.WILL_RUN or answer.verdict is Verdict.IN_FLIGHT
-        ]
+        fresh = _running_in(news.plan, news.decision)
         self._nodes = {node.task.id: node for node in fresh}
         self._open = len(fresh)
+        self._round = 1
+        self._more = news.more
         link(self._nodes, fresh)
         self._entered(news.plan, news.decision, news.digest)
+        self._commands += self._passing.enter(news.plan, news.decision, self._end_of, more=news.more)
         self._attempts = max((job.n for job in news.adopted.values()), default=0)
         for task, job in news.adopted.items():
             self._adopt(self._nodes[task], job)
@@ -186,60 +183,88 @@ class Machine:
             if not node.missing and node.state is State.WAITING:
                 self._upstream_done(node)
 
+    def _on_added(self, news: Added) -> None:
+        fresh = _running_in(news.plan, news.decision)
+        batch = {node.task.id: node for node in fresh}
+        self._nodes.update(batch)
+        self._open += len(fresh)
+        lost = join(self._nodes, fresh, self._gone, self._dormant)
+        self._count_in(self._tell.entered(news.plan, news.digest, news.decision, joins=True))
+        self._ranked.update(rank(batch, self._ranks))
+        self._ranks += len(fresh)
+        self._tell_capped(fresh)
+        self._passing.add(news.plan, news.decision)
+        for node, need in lost:
+            self._block((node,), self.blocked.get(need, need))
+        for node in fresh:
+            if node.state is State.WAITING and not self._refused_here(node) and not node.missing:
+                self._upstream_done(node)
+
+    def _on_sealed(self, news: Sealed) -> None:
+        self._more = False
+        self._commands += self._passing.seal(self._end_of)
+
+    def _refused_here(self, node: Node) -> bool:
+        """A task of a batch that can never start on this machine fails, and nothing else."""
+        wanted = node.task.resources
+        if not wanted.gpus and (wanted.nodes or 1) == 1:
+            return False
+        refused = impossible(self.budget, (node.task,))
+        if refused:
+            message = refused[0].message
+            self._settle(node, End.FAILED, Outcome(reason=EndReason.NEVER_STARTED, message=message))
+        return bool(refused)
+
     def _on_grew(self, news: Grew) -> None:
         assert self._tell.plan is not None
         check_kept(self._tell.plan, self._nodes, news.plan)
         self._nodes = merged(self._nodes, news.plan, news.decision)
         nodes = list(self._nodes.values())
         self._open = sum(type(node.state) is State for node in nodes)
+        self._round += 1
         link(self._nodes, nodes)
         self._examined.clear()
         self._dormant.clear()
         self._queue.clear()
         self._entered(news.plan, news.decision, news.digest)
+        self._commands += self._passing.enter(news.plan, news.decision, self._end_of)
         for node in nodes:
             if type(node.state) is End:
                 if node.state in _BAD:
-                    self._block_dependents(node, self.blocked.get(node.task.id, node.task.id))
+                    self._block(node.dependents, self.blocked.get(node.task.id, node.task.id))
             elif node.state is State.READY:
                 self._ready(node)
             elif not node.attempt and not node.missing and node.state is State.WAITING:
                 self._upstream_done(node)
 
     def _entered(self, plan: ScheduledPlan, decision: Decision, digest: str) -> None:
-        self._tell.plan = plan
+        """A plan is the whole of what there is to do."""
         self._ranked = rank(self._nodes)
-        self._round += 1
-        counts = self._tell.entered(self._round, digest, decision)
+        self._ranks = len(self._ranked)
+        self._count_in(self._tell.entered(plan, digest, decision))
+        self._told.clear()
+        self._tell_capped(self._ranked.values())
+
+    def _count_in(self, counts: dict[Verdict, int]) -> None:
         self.counts[End.UP_TO_DATE] = counts[Verdict.UP_TO_DATE]
         self.counts[End.SKIPPED] = counts[Verdict.SKIPPED]
-        for cut in capped(self.budget, (node.task for node in self._ranked)):
-            self._tell.noticed(
-                "capped", cut.first, **{cut.resource: str(cut.budget), "tasks": str(cut.tasks)}
-            )
-        self._count_temporaries(plan, decision)
 
-    def _count_temporaries(self, plan: ScheduledPlan, decision: Decision) -> None:
-        self._temporaries = None
-        if self.settings.keep_temporary or not any(task.temporary for task in plan.tasks.values()):
-            return
-        self._temporaries = Temporaries(plan)
-        for task, answer in decision.answers.items():
-            node = self._nodes.get(task)
-            if node is not None and type(node.state) is End:
-                self._remove_unneeded(task, node.state)
-            elif node is None and answer.verdict is Verdict.UP_TO_DATE:
-                self._remove_unneeded(task, End.UP_TO_DATE)
+    def _tell_capped(self, nodes: Iterable[Node]) -> None:
+        for cut in capped(self.budget, (node.task for node in nodes)):
+            if cut.resource not in self._told:
+                self._told.add(cut.resource)
+                values = {cut.resource: str(cut.budget), "tasks": str(cut.tasks)}
+                self._tell.noticed("capped", cut.first, **values)
 
-    def _remove_unneeded(self, task: str, end: End) -> None:
-        """Temporary outputs that nobody needs now that `task` has come to this end."""
-        if self._temporaries is not None:
-            free = self._temporaries.ended(task, end)
-            self._commands.extend(RemoveTemporary(maker, path) for maker, path in free)
+    def _end_of(self, task: str) -> End | None:
+        """How a task of this run ended, if it has."""
+        node = self._nodes.get(task)
+        state = self._gone.get(task) if node is None else node.state
+        return state if type(state) is End else None
 
     def _adopt(self, node: Node, job: InFlight) -> None:
         node.attempt, node.n, node.job = job.attempt, job.n, job.job
-        node.demand = self.budget.demand(self.budget.cap(node.resources))
+        self._weigh(node)
         node.state = State.SUBMITTED
         self._queue.occupy(node.demand)
         self._held[node.task.id] = node
@@ -250,15 +275,13 @@ class Machine:
         """All needs have ended well: run it, or ask first whether it may be cut off."""
         if node.must or not self.settings.cutoff or self._ordered_after_a_run(node):
             self._begin(node)
-        elif self._mode is _Mode.GOING:
+        elif self._brakes.mode is Mode.GOING:
             self._examined.add(node.task.id)
             self._commands.append(Examine(node.task, self._round))
 
     def _ordered_after_a_run(self, node: Node) -> bool:
         """`depends_on` a task that ran: there is no content that could be compared."""
-        return any(
-            need in self._nodes and self._nodes[need].state is End.SUCCEEDED for need in node.task.ordered
-        )
+        return any(self._end_of(need) is End.SUCCEEDED for need in node.task.ordered)
 
     def _on_examined(self, news: Examined) -> None:
         if news.task not in self._examined or news.round != self._round:
@@ -294,23 +317,34 @@ class Machine:
 
     def _ready(self, node: Node) -> None:
         node.state = State.READY
-        node.resources = self.budget.cap(node.resources)
-        node.demand = self.budget.demand(node.resources)
+        self._weigh(node)
         self._queue.push(node.rank, node.demand)
+
+    def _weigh(self, node: Node) -> None:
+        """What it gets, and what that takes of the budget."""
+        call = node.task.call
+        if call is None:
+            node.resources = self.budget.cap(node.resources)
+            node.demand = self.budget.demand(node.resources)
+        else:
+            node.resources, node.demand = self.budget.of_call(call.where, node.resources)
 
     # Attempts
 
     def _start(self) -> None:
         for at in self._queue.take():
             node = self._ranked[at]
-            self._attempts += 1
-            node.attempt += 1
-            node.n = self._attempts
+            task = node.task
+            again = bool(self._freed) and self._freed.pop(task.id, None) is not None
+            if not again:
+                self._attempts += 1
+                node.attempt += 1
+                node.n = self._attempts
             node.state = State.SUBMITTED
-            self._held[node.task.id] = node
+            self._held[task.id] = node
             if self._between:
-                self._between.pop(node.task.id, None)
-            self._commands.append(Launch(node.task, node.attempt, node.n, node.resources))
+                self._between.pop(task.id, None)
+            self._commands.append(Launch(task, node.attempt, node.n, node.resources, again))
 
     def _on_started(self, news: Started) -> None:
         node = self._attempt(news.task, news.n, news)
@@ -318,20 +352,48 @@ class Machine:
         if news.running:
             node.state = State.RUNNING
         self._tell.started(news.task, news.n, news.job, news.started)
-        if self._mode is _Mode.ENDING or (self._mode is _Mode.DRAINING and not news.running):
+        mode = self._brakes.mode
+        if mode is Mode.ENDING or (mode is Mode.DRAINING and not news.running):
             self._cancel([node])
 
     def _on_running(self, news: Running) -> None:
         self._attempt(news.task, news.n, news).state = State.RUNNING
 
     def _on_ended(self, news: Ended) -> None:
-        node = self._attempt(news.task, news.n, news)
-        self._queue.give_back(node.demand)
-        del self._held[news.task]
+        if news.task in self._dropped:
+            return
+        node = self._deferred.pop(news.task, None) if self._deferred else None
+        if node is None:
+            node = self._attempt(news.task, news.n, news)
+            self._queue.give_back(node.demand)
+            del self._held[news.task]
         if news.outcome.reason is EndReason.OK:
             self._settle(node, End.SUCCEEDED, news.outcome, news.evidence)
         else:
             self._attempt_failed(node, news.outcome)
+
+    def _on_deferred(self, news: Deferred) -> None:
+        node = self._attempt(news.task, news.n, news)
+        self._queue.give_back(node.demand)
+        del self._held[news.task]
+        node.state = State.WAITING
+        if self._brakes.mode is not Mode.GOING:
+            self._drop((node,))
+            return
+        self._deferred[news.task] = node
+        if news.holder not in self._told:
+            self._told.add(news.holder)
+            path = node.task.call.path if node.task.call is not None else ""
+            self._tell.noticed("lease_held", news.task, holder=news.holder, path=path)
+
+    def _on_freed(self, news: Freed) -> None:
+        if news.task in self._dropped:
+            return
+        node = self._deferred.pop(news.task, None)
+        if node is None or node.n != news.n:
+            raise self._story.impossible(news.task, self._nodes.get(news.task), news)
+        self._freed[news.task] = node
+        self._ready(node)
 
     def _on_refused(self, news: Refused) -> None:
         outcome = Outcome(reason=EndReason.NEVER_STARTED, message=news.message)
@@ -339,13 +401,13 @@ class Machine:
 
     def _attempt_failed(self, node: Node, outcome: Outcome) -> None:
         node.outcome, node.job = outcome, ""
-        if outcome.reason is EndReason.DISK and self._mode is _Mode.GOING:
+        if outcome.reason is EndReason.DISK and self._brakes.mode is Mode.GOING:
             self._on_disk_full(DiskFull())
         if node.task.id in self._cancelled:
             self._settle(node, End.CANCELLED if outcome.reason in _OURS else End.FAILED, outcome)
             return
         again = next_try(node.task.policy, node.tally, outcome.reason, node.resources)
-        if again is None or self._mode is not _Mode.GOING:
+        if again is None or self._brakes.mode is not Mode.GOING:
             self._settle(node, End.FAILED, outcome)
             return
         node.tally, node.resources = again.tally, again.resources
@@ -372,15 +434,25 @@ class Machine:
         node.state = end
         self.counts[end] += 1
         self._open -= 1
-        event = self._tell.settled(task.id, end, node.attempt, node.n, outcome, evidence)
+        event = self._tell.settled(task, end, node.attempt, node.n, outcome, evidence)
+        if self.settings.forget:
+            self._forget(node)
         if end in _WELL:
-            self._remove_unneeded(task.id, end)
+            self._commands += self._passing.ended(task.id, end)
             self._release_dependents(node)
         elif end is End.FAILED:
             self.failures[task.id] = event
-            self._block_dependents(node, task.id)
+            self._block(node.dependents, task.id)
             if task.policy.required:
-                self._required_failure()
+                self._stop(self._brakes.required_failure())
+
+    def _forget(self, node: Node) -> None:
+        """Of a task that has ended its end is all that batches to come ask for."""
+        task = node.task.id
+        self._gone[task] = self._nodes.pop(task).state  # type: ignore[assignment]
+        del self._ranked[node.rank]
+        self._dormant.pop(task, None)
+        self._cancelled.discard(task)
 
     def _release_dependents(self, node: Node) -> None:
         for dependent in node.dependents:
@@ -392,42 +464,52 @@ class Machine:
         """Judged, or being judged, while a need was dormant: that need's return changes nothing."""
         return node.task.id in self._dormant or node.task.id in self._examined
 
-    def _block_dependents(self, node: Node, cause: str) -> None:
-        reached = [node]
+    def _block(self, first: Sequence[Node], cause: str) -> None:
+        """Tasks that need one which failed can never start, nor can those that need them."""
+        reached = [first]
         while reached:
-            for dependent in reached.pop().dependents:
+            for dependent in reached.pop():
                 if type(dependent.state) is End:
                     continue
-                task = dependent.task.id
+                task = dependent.task
                 dependent.state = End.BLOCKED
                 self.counts[End.BLOCKED] += 1
                 self._open -= 1
-                self.blocked[task] = cause
-                self._dormant.pop(task, None)
-                self._examined.discard(task)
+                self.blocked[task.id] = cause
+                self._dormant.pop(task.id, None)
+                self._examined.discard(task.id)
                 self._tell.settled(task, End.BLOCKED, cause=cause)
-                reached.append(dependent)
+                if self.settings.forget:
+                    self._forget(dependent)
+                reached.append(dependent.dependents)
 
     # Stopping
 
-    def _required_failure(self) -> None:
-        self.exit_code = self.exit_code or 1
-        self._required_failures += 1
-        if self._required_failures < self.settings.bearable or self._mode is not _Mode.GOING:
+    def _stop(self, stop: Stop | None) -> None:
+        """Start nothing new; what has not begun in the backend's own queue does not begin either, and what
+        someone else is at is not waited for."""
+        if stop is None:
             return
-        if self.settings.fail_fast:
-            self._end_all()
-        else:
-            self._drain()
+        if stop.mode is Mode.OVER:
+            self._finish()
+            return
+        self._brakes.mode = max(self._brakes.mode, stop.mode)
+        self._drop((*self._deferred.values(), *self._freed.values()))
+        ending = stop.mode is Mode.ENDING
+        nodes = [node for node in self._held.values() if ending or node.state is State.SUBMITTED]
+        self._cancel(nodes, stop.force)
 
-    def _drain(self) -> None:
-        """Start nothing; what has not begun in the backend's own queue does not begin either."""
-        self._mode = max(self._mode, _Mode.DRAINING)
-        self._cancel([node for node in self._held.values() if node.state is State.SUBMITTED])
-
-    def _end_all(self, force: bool = False) -> None:
-        self._mode = max(self._mode, _Mode.ENDING)
-        self._cancel(list(self._held.values()), force)
+    def _drop(self, nodes: Sequence[Node]) -> None:
+        """Deferred attempts end here; the backend need not watch for them any longer."""
+        watched = tuple([node.job for node in nodes if node.state is State.WAITING and node.job])
+        if watched:
+            self._commands.append(Cancel(watched, force=True))
+        for node in nodes:
+            task = node.task.id
+            self._dropped.add(task)
+            self._deferred.pop(task, None)
+            self._freed.pop(task, None)
+            self._settle(node, End.CANCELLED, _CANCELLED)
 
     def _cancel(self, nodes: Sequence[Node], force: bool = False) -> None:
         """Cancel attempts; those that the backend has not taken yet are cancelled once it has."""
@@ -437,21 +519,12 @@ class Machine:
             self._commands.append(Cancel(jobs, force))
 
     def _on_interrupted(self, news: Interrupted) -> None:
-        again = self.exit_code >= 128
-        self.exit_code = news.exit_code
-        match news.how:
-            case Interrupt.DETACH:
-                self._finish()
-            case Interrupt.WAIT:
-                self._drain()
-            case Interrupt.CANCEL:
-                self._end_all(force=again and self._mode is _Mode.ENDING)
+        self._stop(self._brakes.interrupted(news))
 
     def _on_disk_full(self, news: DiskFull) -> None:
         if news.gave_up:
-            self.exit_code = 3
             self._tell.noticed("disk_full")
-            self._end_all()
+            self._stop(self._brakes.disk_given_up())
         elif not self._disk_full:
             self._disk_full = True
             self._tell.noticed("disk_waiting")
@@ -462,29 +535,29 @@ class Machine:
         self._tell.noticed("disk_fine")
 
     def _on_backend_failed(self, news: BackendFailed) -> None:
-        self.exit_code = 3
         self._tell.noticed("backend_failed", message=news.message)
-        if self._backend_failed:
-            self._finish()
-        else:
-            self._backend_failed = True
-            self._end_all()
+        self._stop(self._brakes.backend_failed())
 
     def _close(self) -> None:
         """Finish when nothing is left to do. That nothing runs and nothing can start is a bug."""
-        if self._held or self._mode is _Mode.OVER or self._tell.plan is None:
+        if self._held or self._brakes.mode is Mode.OVER or self._tell.plan is None:
             return
-        if self._mode is _Mode.GOING and self._open:
-            if self._delayed or self._examined or self._disk_full:
+        if self._brakes.mode is Mode.GOING and (self._open or self._more):
+            if self._delayed or self._examined or self._disk_full or self._deferred:
                 return
-            if self._queue or len(self._dormant) != self._open:
+            if self._queue:
                 raise MachineError(self._stuck())
-            for node in self._dormant.values():
+            if self._more:
+                return
+            if len(self._dormant) != self._open:
+                raise MachineError(self._stuck())
+            for node in list(self._dormant.values()):
                 self._settle(node, End.UNCHANGED)
         self._finish()
 
     def _finish(self) -> None:
-        self._mode = _Mode.OVER
+        self._brakes.mode = Mode.OVER
+        self._drop((*self._deferred.values(), *self._freed.values()))
         for node in self._between.values():
             self._settle(node, End.FAILED, node.outcome)
         for node in self._nodes.values():
@@ -507,3 +580,12 @@ class Machine:
             f"nothing runs and nothing can start, but {len(waiting)} task(s) have not ended: "
             f"{', '.join(waiting[:5])}; {len(self._queue)} ready, free: {self._queue.free}"
         )
+
+
+def _running_in(plan: ScheduledPlan, decision: Decision) -> list[Node]:
+    """Nodes of the tasks that will run, or do so already; in plan order."""
+    return [
+        Node(plan.tasks[task], answer)
+        for task, answer in decision.answers.items()
+        if answer.verdict is Verdict.WILL_RUN or answer.verdict is Verdict.IN_FLIGHT
+    ]

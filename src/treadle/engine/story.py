@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from treadle.engine.news import News
+from treadle.engine.news import Added, News
 from treadle.engine.node import Node
 
 _LENGTH = 4000
@@ -22,7 +22,8 @@ class Story:
         self._news: deque[tuple[float, News]] = deque(maxlen=_LENGTH)
 
     def add(self, now: float, news: News) -> None:
-        self._news.append((now, news))
+        if type(news) is not Added:  # of no one task, and it would keep its batch in memory
+            self._news.append((now, news))
 
     def impossible(self, task: str, node: Node | None, news: News) -> MachineError:
         """The error for `news` of a task, which stands as `node` says (None: there is no such task)."""

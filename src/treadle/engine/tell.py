@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from treadle.decide.reason import Decision, Verdict
 from treadle.engine.node import Node
-from treadle.plan.task import ScheduledPlan
+from treadle.plan.task import ScheduledPlan, ScheduledTask
 from treadle.records.event import (
     AttemptEnded,
     AttemptStarted,
@@ -23,28 +23,35 @@ from treadle.records.event import (
 
 
 class Teller:
-    """Collects the events of one turn. `plan` is the one that the run is at."""
+    """Collects the events of one turn. `plan` is the one that the run is at, the latest batch at last."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self.events: list[Event] = []
         self.plan: ScheduledPlan | None = None
+        self._round = 0
+        self._entered: dict[Verdict, int] = {}
 
     def turn(self, now: float) -> list[Event]:
         """Begin a turn; the list that its events will be in."""
         self.now, self.events = now, []
         return self.events
 
-    def entered(self, round: int, digest: str, decision: Decision) -> dict[Verdict, int]:
-        """A plan was decided; the number of tasks by verdict."""
-        counts = dict.fromkeys(Verdict, 0)
+    def entered(
+        self, plan: ScheduledPlan, digest: str, decision: Decision, *, joins: bool = False
+    ) -> dict[Verdict, int]:
+        """A plan was decided; the number of tasks by verdict. When it `joins`, those before it count, too, as
+        they do in a plan that has grown."""
+        counts = self._entered if joins else dict.fromkeys(Verdict, 0)
         for answer in decision.answers.values():
             counts[answer.verdict] += 1
+        self.plan, self._entered = plan, counts
+        self._round += 1
         event = PlanEntered(
             time=self.now,
-            round=round,
+            round=self._round,
             digest=digest,
-            tasks=len(decision.answers),
+            tasks=sum(counts.values()),
             will_run=counts[Verdict.WILL_RUN] + counts[Verdict.IN_FLIGHT],
             up_to_date=counts[Verdict.UP_TO_DATE],
             skipped=counts[Verdict.SKIPPED],
@@ -69,7 +76,7 @@ class Teller:
 
     def settled(
         self,
-        task: str,
+        task: ScheduledTask,
         end: End,
         attempt: int = 0,
         n: int = 0,
@@ -81,8 +88,8 @@ class Teller:
         assert self.plan is not None
         event = TaskSettled(
             time=self.now,
-            task=task,
-            key=evidence_key(self.plan.name, task, self.plan.tasks[task].outputs),
+            task=task.id,
+            key=evidence_key(self.plan.name, task.id, task.outputs),
             state=end,
             attempt=attempt,
             n=n,
