@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from treadle.base.digest import blake2b
+
 _PLAIN = re.compile(r"[A-Za-z0-9._-]*\Z")
 _LONGEST = 4096  # characters of a name that is compared with others: what a path may have
+_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 RULE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
@@ -29,6 +33,25 @@ def task_id(rule: str, wildcards: Iterable[tuple[str, str]]) -> str:
 def step_id(name: str, identity: str) -> str:
     """The task id of a step: `@train_0f3c9a1b2d4e`, its name and the first 12 hex digits of its identity."""
     return f"@{encode(name)}_{identity[:12]}"
+
+
+def job_prefix(run: str) -> str:
+    """What the names of all jobs of a run begin with: `t`, 40 bits of the run's id, `-`.
+
+    With the attempt's number behind it at most 15 characters up to 36^5 attempts, which is what old PBS and
+    SGE take.
+    """
+    number = int.from_bytes(blake2b(run.encode(), digest_size=5).digest())
+    return "t" + "".join(_BASE32[(number >> shift) & 31] for shift in range(35, -1, -5)) + "-"
+
+
+def job_name(run: str, n: int) -> str:
+    """The name of the job of attempt `n` (from 1) of a run, such as `t4k2abcde-1a`."""
+    digits = ""
+    while n:
+        n, digit = divmod(n, 36)
+        digits = _BASE36[digit] + digits
+    return job_prefix(run) + digits
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
