@@ -10,7 +10,9 @@ from treadle.rules.file.read import without_rules
 from treadle.rules.schema import Workflow
 
 # What may only seem wrong because rules are left out whose outputs would have been found instead.
-_DOUBTFUL = frozenset({"ambiguous-match", "bad-file-name", "bad-value", "join-empty", "unknown-rule"})
+_DOUBTFUL = frozenset(
+    {"ambiguous-match", "bad-file-name", "bad-value", "join-empty", "unknown-rule", "unknown-step"}
+)
 
 
 def with_the_rest(

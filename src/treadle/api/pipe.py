@@ -26,7 +26,7 @@ from treadle.decide.facts import Facts, gather
 from treadle.decide.reason import Decision
 from treadle.plan.build import build
 from treadle.plan.select import select
-from treadle.plan.task import Resources, ScheduledPlan
+from treadle.plan.task import Draft, Resources, ScheduledPlan
 from treadle.records.past import Past, load_past
 from treadle.rules.expand.expand import Expansion, expand
 from treadle.rules.file.read import ReadOptions, read, read_sound, without_rules
@@ -38,14 +38,16 @@ from treadle.rules.text.holes import secret_variable
 from treadle.rules.text.placeholder import spelled
 
 if TYPE_CHECKING:
+    from treadle.api.mixed import Modules
     from treadle.steps.book import StepBook
     from treadle.steps.record import Seen
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What a person asks for: which workflow, how it is set, which part of it.
+    """What a person asks for: which workflow or pipeline, how it is set, which part of it.
 
-    `file` as typed (empty: `main.oxoflow`, else the only `*.oxoflow` here); `config` are
+    `file` as typed (empty: `main.oxoflow`, else the only `*.oxoflow` here; `*.py` and `*.py:NAME` are
+    pipelines). `prefix` is where artifacts of steps stand (empty: as `TREADLE_PREFIX` says). `config` are
     (key, text) pairs and `declared` those of them that came as options (`--database refs/nt`), each with
     a hint for the case that the workflow declares no such key;
     `targets` are rule names, task ids or output paths.
@@ -63,13 +65,15 @@ class Request(Struct, frozen=True, kw_only=True):
     adopt: bool = False
     overwrite_cohort: bool = False
     strict: bool = False
+    prefix: str = ""
+    unsafe_locks: bool = False
 
 
 class View(Struct, frozen=True, kw_only=True):
     """Everything that one trip down the pipe saw: the basis of preview, run, why and status.
 
-    `beyond` are warnings of requests that this machine cannot meet: a run cuts or refuses them. `book` and
-    `seen` as in `Planned`.
+    `beyond` are warnings of requests that this machine cannot meet: a run cuts or refuses them. `book`,
+    `seen` and `asked` as in `Planned`.
     """
 
     workflow: Workflow
@@ -84,6 +88,7 @@ class View(Struct, frozen=True, kw_only=True):
     beyond: tuple[Diagnostic, ...] = ()
     book: StepBook | None = None
     seen: dict[str, Seen] = {}
+    asked: tuple[str, ...] = ()
 
     @property
     def state(self) -> StateFolder:
@@ -93,8 +98,9 @@ class View(Struct, frozen=True, kw_only=True):
 class Planned(Struct, frozen=True, kw_only=True):
     """The half of the pipe that needs no records: workflow to plan.
 
-    `book` has the steps of the plan (None: it has none) and `seen` what stood at their paths, by task id. Of
-    steps alone `workflow` is one without rules: the file, its folder and a name.
+    `book` has the steps of the plan (None: it has none), `seen` what stood at their paths, by task id, and
+    `asked` the ids of those that a pipeline was asked for. Of steps alone `workflow` is one without rules:
+    the file, its folder and a name.
     """
 
     workflow: Workflow
@@ -104,6 +110,7 @@ class Planned(Struct, frozen=True, kw_only=True):
     workdir: str
     book: StepBook | None = None
     seen: dict[str, Seen] = {}
+    asked: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -140,7 +147,11 @@ def work_folder(file: str, workdir: str) -> str:
 
 
 def plan_of(request: Request) -> Planned:
-    """Go down the first half of the pipe: read, list, expand, build."""
+    """Go down the first half of the pipe: read, list, expand, build. Of a pipeline: load, expand, build."""
+    if is_pipeline(request.file):
+        from treadle.api.pipeline_plan import pipeline_planned  # workflows do without all that it brings
+
+        return pipeline_planned(request)
     file = find_file(request.file)
     workdir = work_folder(file, request.workdir)
     sheets = tuple(
@@ -156,11 +167,15 @@ def plan_of(request: Request) -> Planned:
         workflow = _read(file, options, dict(request.declared))
     except WorkflowError as error:
         raise with_the_rest(error, read_sound(file, options), go_on) from None
+    modules = _modules(workflow, request, workdir)
+    if modules is not None:
+        workflow = replace(workflow, steps=modules.names)
     try:
         expansion = expand(workflow, listing, parse_selection(request.samples))
     except WorkflowError as error:
         raise with_the_rest(error, without_rules(workflow, error.diagnostics), go_on) from None
-    plan = _plan(workflow, expansion, workdir)
+    steps = None if modules is None else modules.drafts(expansion.drafts, request)
+    plan = _plan(workflow, expansion, workdir, steps.drafts if steps else ())
     selected = select(plan, request.targets, workdir=workdir)
     planned = Planned(
         workflow=workflow,
@@ -168,17 +183,35 @@ def plan_of(request: Request) -> Planned:
         plan=plan,
         selected=selected,
         workdir=workdir,
+        book=steps.book if steps else None,
+        seen=steps.seen if steps else {},
     )
     if request.strict and planned.warnings:
         raise WorkflowError(replace(one, severity=Severity.ERROR) for one in planned.warnings)
     return planned
 
 
-def _plan(workflow: Workflow, expansion: Expansion, workdir: str) -> ScheduledPlan:
+def is_pipeline(word: str) -> bool:
+    """Whether a word names a pipeline: `pipeline.py`, `pipeline.py:train`."""
+    return word.endswith(".py") or ".py:" in word
+
+
+def _modules(workflow: Workflow, request: Request, workdir: str) -> Modules | None:
+    """The Python files of the workflow, loaded; None when it names none."""
+    if not workflow.modules:
+        return None
+    from treadle.api.mixed import Modules
+
+    return Modules(workflow, request, workdir)
+
+
+def _plan(
+    workflow: Workflow, expansion: Expansion, workdir: str, steps: tuple[Draft, ...] = ()
+) -> ScheduledPlan:
     file = os.path.abspath(workflow.file)
     return build(
         workflow.name,
-        expansion.drafts,
+        [*expansion.drafts, *steps] if steps else expansion.drafts,
         pools=workflow.pools,
         rules=[rule.name for rule in workflow.rules],
         protected=(file, os.path.realpath(file)),
@@ -212,8 +245,11 @@ def _undeclared(name: str, workflow: Workflow) -> str:
     return did_you_mean(name, workflow.declared)
 
 
-def view_of(planned: Planned, request: Request, past: Past) -> View:
-    """Go down the second half of the pipe: gather, decide."""
+def view_of(planned: Planned, request: Request, past: Past, *, fallen: frozenset[str] = frozenset()) -> View:
+    """Go down the second half of the pipe: gather, decide.
+
+    `fallen` are steps of earlier batches that failed before and are not tried again.
+    """
     forced: frozenset[str] = frozenset()
     if request.force:
         forced = select(planned.plan, request.targets, workdir=planned.workdir, upstream=False)
@@ -226,6 +262,7 @@ def view_of(planned: Planned, request: Request, past: Past) -> View:
         narrowed=planned.expansion.narrowed,
         overwrite_cohort=request.overwrite_cohort,
         rerun_failed=request.rerun_failed,
+        fallen=fallen,
         workdir=planned.workdir,
         flowdir=planned.workflow.folder,
     )
@@ -251,6 +288,7 @@ def view_of(planned: Planned, request: Request, past: Past) -> View:
         beyond=beyond,
         book=planned.book,
         seen=planned.seen,
+        asked=planned.asked,
     )
 
 

@@ -22,7 +22,7 @@ from treadle.base.names import did_you_mean
 from treadle.base.place import Diagnostic, Place
 from treadle.steps.spec import StepSpec
 
-__all__ = ["Collector", "Pipeline", "collect", "collecting", "is_pipeline", "load", "split"]
+__all__ = ["Collector", "Pipeline", "collect", "collecting", "load", "split"]
 
 MOST = 10_000  # steps of a stream that are pulled for a look at them
 _DEFAULT = "steps"
@@ -49,11 +49,6 @@ class Pipeline(Struct, frozen=True):
         with collect(), _talking():
             found = tuple(islice(self.steps, most + 1))
         return found[:most], len(found) > most
-
-
-def is_pipeline(word: str) -> bool:
-    """Whether a word of the command line names a pipeline: `pipeline.py`, `pipeline.py:train`."""
-    return word.endswith(".py") or ".py:" in word
 
 
 def split(word: str) -> tuple[str, str]:

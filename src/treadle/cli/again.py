@@ -10,6 +10,7 @@ from typing import Self
 
 from msgspec import Struct
 
+from treadle.api.pipe import is_pipeline
 from treadle.cli.options import request_of
 
 
@@ -20,24 +21,26 @@ class Again(Struct, frozen=True):
     file: str = ""
     workdir: str = ""
     config: tuple[tuple[str, str], ...] = ()
+    prefix: str = ""
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Self:
         """From the arguments of a command that took a workflow."""
         asked = request_of(args)
-        return cls(asked.file, asked.workdir, asked.config)
+        return cls(asked.file, asked.workdir, asked.config, asked.prefix)
 
     def records(self, command: str, *words: str) -> str:
         """A command that reads the records of the work folder (`logs`, `status`)."""
-        folder = self.workdir or os.path.dirname(self.file)
+        folder = self.workdir or ("" if is_pipeline(self.file) else os.path.dirname(self.file))
         return shlex.join(["treadle", command, *words, *_option("--workdir", [folder] if folder else [])])
 
     def workflow(self, command: str, *words: str) -> str:
         """A command that reads the workflow (`exec`, `evict`)."""
         file = [self.file] if self.file else []
         folder = _option("--workdir", [self.workdir] if self.workdir else [])
+        prefix = _option("--prefix", [self.prefix] if self.prefix else [])
         config = _option("--config", [f"{key}={text}" for key, text in self.config])
-        return shlex.join(["treadle", command, *file, *words, *folder, *config])
+        return shlex.join(["treadle", command, *file, *words, *folder, *prefix, *config])
 
 
 def _option(name: str, values: Sequence[str]) -> list[str]:

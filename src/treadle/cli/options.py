@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from treadle.api.pipe import Request
+from treadle.api.pipe import Request, is_pipeline
 from treadle.base.errors import OptionError
 from treadle.base.names import nearest
 
@@ -94,12 +94,29 @@ def add_workflow(parser: argparse.ArgumentParser, *, targets: str = "TARGET") ->
         "words",
         nargs="*",
         metavar=f"[FILE] [{targets}] [KEY=VALUE]",
-        help="a workflow file first (else main.oxoflow, or the only *.oxoflow here); then rule names, "
-        "task ids or files; and config values",
+        help="a workflow file first (else main.oxoflow, or the only *.oxoflow here), or a Python file with "
+        "steps (pipeline.py, pipeline.py:NAME); then names of rules or steps, task ids or files; and config "
+        "values, or parameters of the pipeline's function",
     )
-    parser.add_argument("--workdir", default="", metavar="FOLDER", help="work folder (default: the file's)")
     parser.add_argument(
-        "--config", action="append", default=[], metavar="KEY=VALUE", help="set a config value"
+        "--workdir",
+        default="",
+        metavar="FOLDER",
+        help="work folder (default: that of a workflow file; of a pipeline the current one)",
+    )
+    parser.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="set a config value, or a parameter of the pipeline's function",
+    )
+    parser.add_argument(
+        "--prefix",
+        default="",
+        metavar="PLACE",
+        help="where artifacts of steps stand, a folder or a URL (default: TREADLE_PREFIX, else "
+        ".treadle/artifacts in the work folder)",
     )
     parser.add_argument(
         "--samples",
@@ -143,7 +160,7 @@ def request_of(args: argparse.Namespace) -> Request:
     """Sort the words of the command line into file, targets and config values."""
     words: list[str] = list(args.words)
     file = ""
-    if words and (words[0].endswith((".oxoflow", ".py")) or ".py:" in words[0]):
+    if words and (words[0].endswith(".oxoflow") or is_pipeline(words[0])):
         file = words.pop(0)
     _check_words(file, words)
     settings = [word for word in words if _SETTING.match(word)]
@@ -160,14 +177,12 @@ def request_of(args: argparse.Namespace) -> Request:
         adopt=getattr(args, "adopt", False),
         overwrite_cohort=getattr(args, "overwrite_cohort", False),
         strict=args.strict,
+        prefix=args.prefix,
     )
 
 
 def _check_words(file: str, words: Sequence[str]) -> None:
     """Refuse words that can only be meant otherwise. Raises OptionError."""
-    if file and not file.endswith(".oxoflow"):
-        hint = "write the work as rules of a workflow file (.oxoflow), which may run Python scripts"
-        raise OptionError(f"this version of Treadle does not run Python steps ({file}) yet", hint=hint)
     if "" in words:
         raise OptionError("an empty word names nothing", hint="is a variable of your shell empty?")
     for word in words:

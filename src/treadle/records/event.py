@@ -230,6 +230,9 @@ AnyEvent = (
 def evidence_key(workflow: str, task: str, outputs: tuple[str, ...]) -> str:
     """The key of a task's evidence: its first output path, or workflow and task id without outputs.
 
-    Paths cannot hold NUL, so the two kinds cannot collide.
+    A step's id tells by itself what it is, whatever plan it stands in. Paths cannot hold NUL, so the kinds
+    cannot collide.
     """
+    if task.startswith("@"):
+        return f"\0{task}"
     return outputs[0] if outputs else f"\0{workflow}\0{task}"

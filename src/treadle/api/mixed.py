@@ -1,0 +1,143 @@
+"""Rules and steps in one plan: the files of a workflow's `[[steps]]` loaded, and drafts for their steps.
+
+[[steps]] -> load -> names and paths -> (rules are expanded with them) -> drafts of the steps
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from treadle.api import pipeline
+from treadle.api.pipeline_plan import places_of
+from treadle.api.step_names import StepNames
+from treadle.api.steps_pipe import Looker, Places, with_made_inputs
+from treadle.base.errors import UserError, WorkflowError
+from treadle.base.place import Diagnostic
+from treadle.plan.task import Draft
+from treadle.rules.schema import StepModule, StepPath, Workflow
+from treadle.steps import paths
+from treadle.steps.book import StepBook
+from treadle.steps.expand import expand_steps
+from treadle.steps.record import Seen
+from treadle.steps.spec import StepSpec
+
+if TYPE_CHECKING:
+    from treadle.api.pipe import Request
+
+
+class _Loaded(Struct, frozen=True):
+    """The steps of one `[[steps]]` table."""
+
+    steps: tuple[StepSpec, ...]
+    places: Places
+    names: StepNames
+
+
+class StepDrafts(Struct, frozen=True):
+    """The steps of a workflow on their way into its plan."""
+
+    drafts: tuple[Draft, ...]
+    book: StepBook
+    seen: dict[str, Seen]
+
+
+class Modules:
+    """The files of Python steps of one workflow, loaded; `names` is what `{step.NAME}` stands for.
+
+    Raises `WorkflowError` with all that is wrong with the files.
+    """
+
+    def __init__(self, workflow: Workflow, request: Request, workdir: str) -> None:
+        self._loaded: list[_Loaded] = []
+        self._workdir = workdir
+        found: list[Diagnostic] = []
+        for module in workflow.modules:
+            try:
+                self._loaded.append(_load(module, workflow, request, workdir))
+            except UserError as error:
+                found += (_placed(one, module) for one in error.diagnostics)
+        if found:
+            raise WorkflowError(found)
+        self.names = _joined([one.names.paths() for one in self._loaded])
+
+    def drafts(self, rules: Iterable[Draft], request: Request) -> StepDrafts:
+        """Drafts of all steps that the files list, that the rules read, or that the request names."""
+        read = {folder for draft in rules for path in draft.inputs for folder in _and_above(path)}
+        book, drafts, seen = StepBook(), [], {}  # type: StepBook, list[Draft], dict[str, Seen]
+        for one in self._loaded:
+            named = [step for target in request.targets for step in one.names.find(target)]
+            needed = [step for path, step in one.names.by_path().items() if path in read]
+            expanded = expand_steps(
+                dict.fromkeys([*one.steps, *named, *needed]),
+                look=Looker(one.places),
+                prefix=one.places.prefix,
+                workdir=self._workdir,
+                forced=_forced(request, named),
+                client_is_local=one.places.client_is_local,
+                known=frozenset(seen),
+                book=book,
+            )
+            drafts += expanded.drafts
+            seen.update(expanded.seen)
+        return StepDrafts(tuple(with_made_inputs(drafts, book)), book, seen)
+
+
+def _forced(request: Request, named: Sequence[StepSpec]) -> frozenset[str] | bool:
+    if request.force and request.targets:
+        return frozenset([step.task_id for step in named])
+    return request.force
+
+
+def _and_above(path: str) -> Iterator[str]:
+    """The path, and the folders that it lies in."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+
+
+def _load(module: StepModule, workflow: Workflow, request: Request, workdir: str) -> _Loaded:
+    file = os.path.join(workflow.folder, module.module)
+    if not workflow.file.startswith("/"):
+        file = os.path.relpath(file)
+    found = pipeline.load(file, module.name, module.params)
+    steps, more = found.pulled()
+    if more:
+        message = f"{module.module} yields more than {len(steps):,} steps, and a plan of rules holds them all"
+        hint = "run it by itself: treadle run " + module.module
+        raise WorkflowError([Diagnostic("stream-in-plan", message, module.place, hint)])
+    places = places_of(request, workdir, module.prefix)
+    names = StepNames(steps, paths.Places(places.prefix, workdir), workdir)
+    if found.picked:
+        steps = tuple(names.chosen((found.picked,), module.module))
+        names = StepNames(steps, paths.Places(places.prefix, workdir), workdir)
+    return _Loaded(steps, places, names)
+
+
+def _placed(one: Diagnostic, module: StepModule) -> Diagnostic:
+    from msgspec.structs import replace
+
+    return one if one.place.file else replace(one, place=module.place)
+
+
+def _joined(several: Sequence[dict[str, StepPath]]) -> dict[str, StepPath]:
+    """The names of all files; one that stands for different artifacts stands for none."""
+    found: dict[str, StepPath] = {}
+    for names in several:
+        for name, path in names.items():
+            known = found.setdefault(name, path)
+            if known != path:
+                both = [*_spelled(known, found), *_spelled(path, names)]
+                found[name] = tuple(dict.fromkeys(both))
+    return found
+
+
+def _spelled(path: StepPath, names: dict[str, StepPath]) -> tuple[str, ...]:
+    """The names with hash of what a name stands for."""
+    if isinstance(path, tuple):
+        return path
+    longest = max((name for name, known in names.items() if known == path), key=len)
+    return (longest,)
