@@ -38,7 +38,9 @@ from treadle.records.runs import new_run, prune
 
 class RunOptions(Struct, frozen=True, kw_only=True):
     """How to run; None: what this machine has. `memory` in bytes, `grace` in seconds between SIGTERM and
-    SIGKILL; `argv` goes into the journal."""
+    SIGKILL; `max_concurrent` steps run here at a time (None: as many as `jobs`), and `max_remote` jobs of the
+    client are in flight (None: as many as those). `forget`: of what has ended only how it ended is kept.
+    `unsafe_locks` as in `StepRunner`; `argv` goes into the journal."""
 
     jobs: int | None = None
     memory: int | None = None
@@ -50,6 +52,10 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     wait: bool = False
     assume_dead: bool = False
     patient: bool = False
+    max_concurrent: int | None = None
+    max_remote: int | None = None
+    forget: bool = False
+    unsafe_locks: bool = False
     argv: tuple[str, ...] = ()
 
 
@@ -141,7 +147,7 @@ def _drive(
     folder = new_run(session.state, session.owner, now=now)
     head = {"round": 1, **plan_head(view.plan)}
     write_whole(folder.plan, _plan_json(head, view.plan, mask))
-    backend = LocalBackend(gpus=gpus_here())
+    backend = LocalBackend(gpus=gpus_here(), book=view.book, unsafe_locks=options.unsafe_locks)
     recorder = Recorder(
         Journal.create(folder.events, _first_event(session, view, options, folder, now, mask), mask),
         Checkpoint.open(session.state, folder.run, mask) if session.lock is not None else None,
@@ -166,6 +172,7 @@ def _drive(
                 listener=front.feed,
                 known=view.facts.records,
                 digest=head["digest"],
+                source=source,
             )
     except Exception:
         from treadle.api.log import engine_log  # `logging` takes 3 ms to import, and few runs log anything
@@ -193,8 +200,12 @@ def _plan_json(head: dict[str, Any], plan: ScheduledPlan, mask: Mask) -> bytes:
 
 
 def _drive_options(options: RunOptions) -> DriveOptions:
+    jobs = options.jobs or usable_cpus()
     return DriveOptions(
-        jobs=options.jobs or usable_cpus(),
+        jobs=jobs,
+        max_concurrent=options.max_concurrent or jobs,
+        max_remote=options.max_remote or options.max_concurrent or jobs,
+        forget=options.forget,
         memory=options.memory or usable_memory(),
         gpus=len(gpus_here()),
         keep_going=options.keep_going,

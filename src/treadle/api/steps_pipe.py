@@ -6,26 +6,25 @@ steps -> expand (looking at artifacts) -> build -> Planned; `pipe.view_of` goes 
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Container, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.api.pipe import Planned
-from treadle.base.errors import StepError
 from treadle.base.names import step_id
-from treadle.base.place import Diagnostic
 from treadle.decide.reason import Decision, Verdict
 from treadle.plan.build import build
 from treadle.plan.task import Draft
 from treadle.rules.expand.expansion import Expansion
 from treadle.rules.schema import Workflow
 from treadle.steps.record import ArtifactState, Seen
+from treadle.steps.stores import store_for
 
 if TYPE_CHECKING:
     from treadle.steps.book import StepBook
-    from treadle.steps.record import ArtifactRecord
     from treadle.steps.spec import StepSpec
     from treadle.steps.store import ArtifactStore
 
@@ -46,27 +45,29 @@ class Places(Struct, frozen=True, kw_only=True):
     client_is_local: bool = True
 
 
+def client_is_local() -> bool:
+    """Whether the current client stands for this machine, as it does where nobody says otherwise."""
+    if "TREADLE_CLIENT" not in os.environ and "treadle.backends.clients" not in sys.modules:
+        return True
+    from treadle.backends.clients import current_client
+
+    return bool(current_client().is_local)
+
+
 class Looker:
-    """Looks at artifacts, through one store for each place."""
+    """Looks at artifacts, in the store of each."""
 
     def __init__(self, places: Places) -> None:
-        self._places = places
-        self._stores: dict[str, ArtifactStore] = {}
+        self._unsafe_locks = places.unsafe_locks
+        self._local: ArtifactStore | None = None
 
     def __call__(self, spec: StepSpec, path: str) -> Seen:
         """What stands at the output path of a step."""
-        return self.store(path).look(path, spec.identity)
-
-    def store(self, path: str) -> ArtifactStore:
-        """The store of a path: one for all that is local, one for each bucket."""
-        scheme, mark, rest = path.partition("://")
-        place = f"{scheme}{mark}{rest.partition('/')[0]}" if mark else ""
-        found = self._stores.get(place)
-        if found is None:
-            from treadle.steps.stores import store_for
-
-            found = self._stores[place] = store_for(path, unsafe_locks=self._places.unsafe_locks)
-        return found
+        if path[0] == "/":  # nearly always so
+            store = self._local = self._local or store_for(path)
+        else:
+            store = store_for(path, unsafe_locks=self._unsafe_locks)
+        return store.look(path, spec.identity)
 
 
 def steps_planned(
@@ -74,36 +75,28 @@ def steps_planned(
     places: Places,
     *,
     workflow: Workflow | None = None,
-    forced: Container[str] = frozenset(),
+    forced: Container[str] | bool = frozenset(),
     known: Container[str] = frozenset(),
     look: Looker | None = None,
 ) -> Planned:
     """The plan of these steps and of all that must be looked at below them.
 
     `forced` and `known` are task ids: of steps that are made again whatever stands there, and of those that
-    earlier batches of the same run hold. Complete steps that grow have grown in it. Raises `StepError`,
+    earlier batches of the same run hold. Raises `StepError`,
     `PlanError`, `CycleError` with all that is wrong.
     """
     from treadle.steps.expand import expand_steps
 
-    look = look or Looker(places)
-    asked = list(steps)
-    grown: set[str] = set()
-    while True:
-        expanded = expand_steps(
-            asked,
-            look=look,
-            prefix=places.prefix,
-            workdir=places.workdir,
-            forced=forced,
-            client_is_local=places.client_is_local,
-            known=known,
-        )
-        more = list(_grown(expanded.book, expanded.drafts, expanded.seen, forced, grown))
-        if not more:
-            break
-        asked += more
-    drafts = _with_made_inputs(expanded.drafts, expanded.book)
+    expanded = expand_steps(
+        steps,
+        look=look or Looker(places),
+        prefix=places.prefix,
+        workdir=places.workdir,
+        forced=forced,
+        client_is_local=places.client_is_local,
+        known=known,
+    )
+    drafts = with_made_inputs(expanded.drafts, expanded.book)
     workflow = workflow or Workflow(file="", folder=places.workdir, name=NAME)
     plan = build(
         workflow.name,
@@ -133,55 +126,7 @@ def note_rebuilds(book: StepBook, seen: Mapping[str, Seen], decision: Decision) 
                 book.put(task, replace(book[task], wanted=wanted, replaces=found.record))
 
 
-def grow(spec: StepSpec, record: ArtifactRecord | None) -> list[StepSpec]:
-    """The steps that the result of a step makes: its `grow`, called in the driver.
-
-    Raises what `grow` raises, and `StepError` for what it gives that is no step.
-    """
-    from treadle.steps.result import value_of
-    from treadle.steps.spec import StepSpec
-
-    if spec.grow is None or record is None:
-        return []
-    given: Any = spec.grow(value_of(record))
-    if isinstance(given, StepSpec):
-        return [given]
-    found = list(given) if isinstance(given, Iterable) else [given]
-    return [checked(one, f"grow of step '{spec.name}'") for one in found if one is not None]
-
-
-def checked(thing: object, who: str) -> StepSpec:
-    """The thing, seen to be a step."""
-    from treadle.steps.spec import StepSpec
-
-    if isinstance(thing, StepSpec):
-        return thing
-    message = f"{who} gave {type(thing).__name__}, not a StepSpec"
-    raise StepError([Diagnostic("no-step", message, hint="give it StepSpec objects")])
-
-
-def _grown(
-    book: StepBook,
-    drafts: Iterable[Draft],
-    seen: Mapping[str, Seen],
-    forced: Container[str],
-    grown: set[str],
-) -> Iterable[StepSpec]:
-    """What the complete steps have grown that have not been asked yet; one that is made again grows then."""
-    for draft in drafts:
-        call = draft.call
-        if call is None or not call.grows or call.mutable:
-            continue
-        task = step_id(call.step, call.identity)
-        found = seen.get(task)
-        if found is None or task in grown or task in forced or book[task].spec.bears_inputs:
-            continue
-        if found.state is ArtifactState.COMPLETE:
-            grown.add(task)
-            yield from grow(book[task].spec, found.record)
-
-
-def _with_made_inputs(drafts: Sequence[Draft], book: StepBook) -> Sequence[Draft]:
+def with_made_inputs(drafts: Sequence[Draft], book: StepBook) -> Sequence[Draft]:
     """The drafts; where inputs stand below a step, the artifacts from there are its inputs, too.
 
     So what they hold is evidence, and what builds on them is cut off where it did not change.

@@ -92,6 +92,10 @@ class RunReport(Struct, frozen=True, kw_only=True):
         return f"{told or 'no steps'}{more}"
 
 
+class StepWarning(UserWarning):
+    """A step is served though it changed: other code made it, or another identity stands at its path."""
+
+
 class AttemptError(TreadleError):
     """A step failed without an exception of its own: its process died, took too long, never started."""
 

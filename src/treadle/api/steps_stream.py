@@ -18,19 +18,20 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from treadle.api.pipe import View
-from treadle.api.steps_pipe import checked, grow
+from treadle.base.errors import StepError
 from treadle.decide.reason import Verdict
 from treadle.engine.source import Batch
 from treadle.plan.show import plan_head
 from treadle.records.event import End
+from treadle.steps.grow import grown_by
+from treadle.steps.spec import StepSpec
 
 if TYPE_CHECKING:
     from treadle.steps.book import StepBook
     from treadle.steps.record import ArtifactRecord
-    from treadle.steps.spec import StepSpec
 
 # Steps, ids of tasks of earlier batches, ids of those that must not be tried again -> what is to be done.
-Trip = Callable[[list["StepSpec"], Container[str], frozenset[str]], View]
+Trip = Callable[[list[StepSpec], Container[str], frozenset[str]], View]
 _WELL = (End.SUCCEEDED, End.UNCHANGED)
 _HANG = 1.0  # seconds that our threads may take to come to their end when nothing more is wanted
 
@@ -74,6 +75,7 @@ class Stream:
         self._pulling = rest is not None
         self._planning = False
         self._stopped = False
+        self._broken = False  # something is wrong with a batch: no further one comes
 
     # What the loop asks
 
@@ -112,6 +114,8 @@ class Stream:
         """Nothing more will come: all is pulled, planned and taken, and nothing that runs may grow."""
         with self._change:
             idle = not (self._pulling or self._planning or self._pulled or self._growing or self._views)
+            if self._broken:
+                return not self._views
             return self._stopped or (idle and not self._may_grow)
 
     def stop(self) -> None:
@@ -138,7 +142,7 @@ class Stream:
                 step = next(steps, None)
                 if step is None:
                     break
-                self._pulled_one(checked(step, "the iterable of steps"))
+                self._pulled_one(step)
         except BaseException as error:
             self.errors.append(error)
         finally:
@@ -151,10 +155,12 @@ class Stream:
     def _has_room(self) -> bool:
         """Wait for room; False: nothing more is wanted."""
         with self._change:
-            self._change.wait_for(lambda: self._stopped or self._ahead < self._room)
-            return not self._stopped
+            self._change.wait_for(lambda: self._is_cut_short() or self._ahead < self._room)
+            return not self._is_cut_short()
 
     def _pulled_one(self, step: StepSpec) -> None:
+        if not isinstance(step, StepSpec):
+            raise StepError(f"the iterable of steps gave {step!r}, not a StepSpec", code="no-step")
         if not self._wanted(step):
             return
         with self._change:
@@ -168,11 +174,10 @@ class Stream:
             pulled, growing = work
             view: View | None = None
             try:
-                steps = [step for spec, record in growing for step in grow(spec, record)]
+                steps = [step for spec, record in growing for step in grown_by(spec, record)]
                 view = self._plan([*pulled, *steps], self._known, frozenset(self._fallen))
             except BaseException as error:
                 self.errors.append(error)
-                self._rest = None
             with self._change:
                 self._ahead -= len(pulled)
                 self._planning = False
@@ -180,21 +185,26 @@ class Stream:
                     self._enter(view)
                     self._views.append(view)
                 else:
-                    self._pulling = False  # what is wrong with one batch ends the stream
+                    self._broken = True
                 self._change.notify_all()
             self._ring()
 
     def _next_work(self) -> tuple[list[StepSpec], list[tuple[StepSpec, ArtifactRecord | None]]] | None:
         """Wait for steps, and take all that are there; None: nothing more is wanted."""
         with self._change:
-            self._change.wait_for(lambda: self._stopped or self._pulled or self._growing or self._is_over())
-            if self._stopped or not (self._pulled or self._growing):
+            self._change.wait_for(
+                lambda: self._is_cut_short() or self._pulled or self._growing or self._is_over()
+            )
+            if self._is_cut_short() or not (self._pulled or self._growing):
                 return None
             pulled, self._pulled = self._pulled, []
             growing = list(self._growing)
             self._growing.clear()
             self._planning = True
             return pulled, growing
+
+    def _is_cut_short(self) -> bool:
+        return self._stopped or self._broken
 
     def _is_over(self) -> bool:
         return not self._pulling and not self._may_grow
@@ -208,14 +218,9 @@ class Stream:
                 continue
             if answer.verdict is Verdict.WILL_RUN:
                 self._ahead += 1
-            call = view.plan.tasks[task].call
-            if call is None or not call.grows:
-                continue
-            if answer.verdict is Verdict.WILL_RUN:
-                self._may_grow.add(task)
-            elif view.book is not None and view.book[task].spec.bears_inputs:
-                # Whether it stands hangs on its inputs, so it had not grown when the plan was built.
-                self._growing.append((view.book[task].spec, view.seen[task].record))
+                call = view.plan.tasks[task].call
+                if call is not None and call.grows:
+                    self._may_grow.add(task)
 
     def _batch(self, view: View) -> Batch:
         """A planned batch on its way to the engine; the run's book learns of its steps."""

@@ -29,7 +29,7 @@ class StepTally:
     def __init__(self, book: StepBook, *, streamed: bool = False) -> None:
         self.folder: RunFolder | None = None
         self._book = book
-        self._streamed = streamed
+        self.streamed = streamed
         self._views: list[View] = []
         self._ends: dict[str, TaskSettled] = {}
         self._lines: list[StepReport] = []
@@ -53,7 +53,7 @@ class StepTally:
 
     def enter(self, view: View) -> None:
         """These steps are part of the run from now on."""
-        if not self._streamed:
+        if not self.streamed:
             self._views.append(view)
             return
         for task, answer in view.decision.answers.items():
@@ -71,7 +71,7 @@ class StepTally:
                 self._world.append(_given_up(event))
 
     def _settled(self, event: TaskSettled) -> None:
-        if not self._streamed:
+        if not self.streamed:
             self._ends[event.task] = event
             return
         self._count(event.state)
@@ -101,7 +101,7 @@ class StepTally:
 
     def report(self, *, dry_run: bool = False, truncated: bool = False) -> RunReport:
         """The whole, as it stands now."""
-        if not self._streamed:
+        if not self.streamed:
             self._lines, self._counts, self._errors = [], {}, []
             for view in self._views:
                 for task, line, answer in self._view_lines(view, dry_run):
@@ -116,7 +116,7 @@ class StepTally:
             counts=dict(sorted(self._counts.items())),
             run=self.folder.run if self.folder else "",
             dry_run=dry_run,
-            streamed=self._streamed,
+            streamed=self.streamed,
             truncated=truncated,
             warnings=tuple(dict.fromkeys(one for view in self._views for one in view.warnings)),
         )
