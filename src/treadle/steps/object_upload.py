@@ -37,6 +37,7 @@ class _File(Struct, frozen=True):
     path: str
     below: str  # its name below the folder; empty: the file itself
     size: int
+    link: bool = False
 
 
 def upload(bucket: Bucket, work: str, folder: str, name: str) -> Made:
@@ -63,7 +64,7 @@ def upload(bucket: Bucket, work: str, folder: str, name: str) -> Made:
 
     size = sum(in_parallel(send, files, _FILES))
     digest = ""
-    if size <= _DIGESTED:
+    if size <= _DIGESTED and not any(file.link for file in files):  # links count as links in digests
         digest = digest_file(work) if single else digest_folder(work)
     return Made(Kind.FILE if single else Kind.FOLDER, size, digest)
 
@@ -117,7 +118,7 @@ def _one(path: str, below: str) -> _File:
         raise _unfit(path, "it is a symbolic link to a folder")
     if not S_ISREG(found.st_mode):
         raise _unfit(path, "it is a pipe, a socket or a device")
-    return _File(path, below, found.st_size)
+    return _File(path, below, found.st_size, os.path.islink(path))
 
 
 def _unfit(path: str, why: str) -> StepError:
