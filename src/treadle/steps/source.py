@@ -117,6 +117,8 @@ def _dump(root: Node) -> str:
             stack.append("]")
             stack.extend(reversed(item))
             parts.append("[")
+        elif item is None:  # `def f(out, *, ctx)`: no default in the list of defaults
+            parts.append("None")
         else:
             parts.append(item.text)
     return "\n".join(parts)
