@@ -13,7 +13,7 @@ from treadle.base.errors import StepError
 from treadle.base.layout import ArtifactPlaces
 from treadle.base.names import did_you_mean
 from treadle.steps.paths import is_url
-from treadle.steps.record import ArtifactRecord, Result
+from treadle.steps.record import ArtifactRecord, Dep, Result
 from treadle.steps.result import kept, value_of
 from treadle.steps.spec import Identified
 from treadle.steps.store import ArtifactStore
@@ -24,11 +24,12 @@ _TAKES_ANY_KEYWORD = 0x08  # CO_VARKEYWORDS of a code object
 
 
 class Found:
-    """An artifact that a step reads: its record, and the store in which it stands."""
+    """An artifact that a step reads: the dep that it is for, its record, the store in which it stands."""
 
-    __slots__ = ("record", "store")
+    __slots__ = ("dep", "record", "store")
 
-    def __init__(self, record: ArtifactRecord, store: ArtifactStore) -> None:
+    def __init__(self, dep: Dep, record: ArtifactRecord, store: ArtifactStore) -> None:
+        self.dep = dep
         self.record = record
         self.store = store
 
@@ -127,21 +128,21 @@ class StepContext:
                 hint="give the step, or its name",
                 code="unknown-dep",
             )
-        found = [one for one in self._found if named in _names(one.record, by_text=dep is named)]
+        found = [one for one in self._found if named in _names(one.dep, by_text=dep is named)]
         if len(found) == 1:
             return found[0]
         shown = named if dep is named else repr(dep)
         raise _ambiguous(self._name, shown) if found else _unknown(self._name, shown, self._found)
 
 
-def _names(record: ArtifactRecord, *, by_text: bool) -> tuple[str, ...]:
+def _names(dep: Dep, *, by_text: bool) -> tuple[str, ...]:
     if not by_text:
-        return (record.identity,)
-    return (record.name, f"{record.name}_{record.identity[:12]}", record.identity)
+        return (dep.identity,)
+    return (dep.name, f"{dep.name}_{dep.identity[:12]}", dep.identity)
 
 
 def _unknown(name: str, dep: str, found: Sequence[Found]) -> StepError:
-    names = sorted({one.record.name for one in found})
+    names = sorted({one.dep.name for one in found})
     has = f"its deps are {', '.join(names)}." if names else "it has no deps."
     near = did_you_mean(dep, names) or has
     return StepError(

@@ -16,6 +16,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from treadle.base.errors import DiskError, StepError
+from treadle.base.files import remove
+from treadle.base.layout import ArtifactPlaces
 from treadle.steps.context import Found, StepContext, wants_context
 from treadle.steps.order import Done, Order
 from treadle.steps.paths import is_url
@@ -61,13 +63,16 @@ def perform(order: Order, store: ArtifactStore, *, cancelled: Callable[[], bool]
         lease.release()
 
 
-def _make(order: Order, store: ArtifactStore, lease: Lease, cancelled: Callable[[], bool]) -> Done:
+def _make(order: Order, store: ArtifactStore, lease: Lease, asked: Callable[[], bool]) -> Done:
     seen = store.look(order.path, order.identity, mend=True)
     if seen.state is ArtifactState.COMPLETE and not (order.wanted and seen.record == order.replaces):
         assert seen.record is not None
         return Done(seen.record, taken=True)
-    work = ""
-    started = time.time()
+
+    def cancelled() -> bool:
+        return asked() or lease.lost is not None
+
+    work, started = "", time.time()
     try:
         replaces = _replaced(order, seen)
         found = _confirm(order, store)
@@ -75,11 +80,14 @@ def _make(order: Order, store: ArtifactStore, lease: Lease, cancelled: Callable[
         if order.tells:
             _tell(order, store, Standing.RUNNING, started)
         work = store.work(order.path, order.attempt, resumable=order.resumable)
-        record = _call(order, fn, work, found, lambda: cancelled() or lease.lost is not None)
-        record = _publish(store, lease, work, record, replaces, cancelled)
+        context = _context(order, work, found, cancelled) if wants_context(fn) else None
+        record = _call(order, fn, work, context)
+        record = _publish(store, lease, work, record, replaces, asked)
     except BaseException as error:
-        _give_up(order, store, work, started, error, cancelled())
+        _give_up(order, store, work, started, error, asked())
         raise
+    if context is not None:
+        _drop_checkpoints(order)
     if order.tells or seen.status is not None:
         _tell(order, store, Standing.SUCCEEDED, started)
     return Done(record)
@@ -116,7 +124,7 @@ def _confirm(order: Order, store: ArtifactStore) -> list[Found]:
                 hint="it was there when the run was planned, or was made by it: run again, it is made anew",
                 code="dep-vanished",
             )
-        found.append(Found(seen.record, where))
+        found.append(Found(dep, seen.record, where))
     return found
 
 
@@ -130,15 +138,8 @@ def _function(order: Order) -> Callable[..., Any]:
     return order.fn
 
 
-def _call(
-    order: Order,
-    fn: Callable[..., Any],
-    work: str,
-    found: Sequence[Found],
-    cancelled: Callable[[], bool],
-) -> ArtifactRecord:
+def _call(order: Order, fn: Callable[..., Any], work: str, context: StepContext | None) -> ArtifactRecord:
     """Call the function; the record of what came of it, without what only the store knows."""
-    context = _context(order, work, found, cancelled) if wants_context(fn) else None
     started, before, cpu = time.time(), time.monotonic(), _cpu(order)
     value = fn(work) if context is None else fn(work, ctx=context)
     wall, cpu = time.monotonic() - before, _cpu(order) - cpu
@@ -230,6 +231,13 @@ def _give_up(
         with suppress(DiskError):
             state = Standing.INTERRUPTED if cancelled else Standing.FAILED
             _tell(order, store, state, started, error=in_a_line(error))
+
+
+def _drop_checkpoints(order: Order) -> None:
+    """They have served. Below a URL they stand until the artifact is removed."""
+    if not is_url(order.path):
+        with suppress(DiskError):
+            remove(ArtifactPlaces(order.path).checkpoints)
 
 
 def _tell(order: Order, store: ArtifactStore, state: Standing, started: float, error: str = "") -> None:

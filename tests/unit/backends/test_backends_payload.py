@@ -1,4 +1,4 @@
-"""What goes to a worker and comes back: private files, functions by value or name, exceptions as they were."""
+"""What goes to a worker and comes back: private files, functions by value or name, exceptions."""
 
 from __future__ import annotations
 
@@ -110,14 +110,16 @@ def test_the_answer_of_an_earlier_try_goes_when_a_payload_is_written(folder):
 def test_a_function_travels_with_what_it_closes_over(folder):
     layers = [1, 2]
     head, body = read_payload(written(folder, encode(order(lambda out: (out, layers)), "answer")))
-    assert head.answer == "answer" and head.path == tuple(map(os.path.abspath, sys.path))
+    assert head.answer == "answer"
+    assert head.path == tuple(map(os.path.abspath, sys.path))
     assert decode(body).fn("x") == ("x", [1, 2])
 
 
 def test_steps_that_a_function_closes_over_travel_as_references():
     step = StepSpec("vocab", fn=threading.Lock().acquire)  # could not be sent itself
     made = decode(encode(order(lambda out: step), "answer").partition(b"\n")[2])
-    assert made.fn("x") == step and type(made.fn("x")) is StepRef
+    assert made.fn("x") == step
+    assert type(made.fn("x")) is StepRef
 
 
 def test_a_function_of_a_module_that_only_we_have_travels_by_value(tmp_path):
@@ -132,7 +134,8 @@ from treadle.steps.record import Owner
 module = types.ModuleType("treadle_pipeline_x")
 sys.modules["treadle_pipeline_x"] = module
 exec({text!r}, module.__dict__)
-order = Order(fn=module.make, identity="", name="n", path="/n", attempt="r.1", number=1, owner=Owner(host="h"))
+owner = Owner(host="h")
+order = Order(fn=module.make, identity="", name="n", path="/n", attempt="r.1", number=1, owner=owner)
 sys.stdout.buffer.write(encode(order, "answer").partition(b"\\n")[2])
 """
     made = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
@@ -157,15 +160,19 @@ def test_another_version_is_refused_with_both_named(name):
     fields = msgspec.json.decode(ours)
     assert disagreement(msgspec.convert(fields, Head)) == ""
     told = disagreement(msgspec.convert({**fields, name: "2.7"}, Head))
-    assert "2.7" in told and fields[name] in told
+    assert "2.7" in told
+    assert fields[name] in told
 
 
 def test_a_function_that_cannot_be_sent_is_told_with_the_way_out():
     lock = threading.Lock()
     spec = StepSpec("train", fn=lambda out: lock)
     told = check_picklable(Entry(spec=spec, path="/nowhere"))
-    assert told is not None and told.code == "function-not-picklable"
-    assert "'train'" in told.message and "lock" in told.message and "thread" in told.hint
+    assert told is not None
+    assert told.code == "function-not-picklable"
+    assert "'train'" in told.message
+    assert "lock" in told.message
+    assert "thread" in told.hint
     with pytest.raises(StepError, match="'train'"):
         encode(order(spec.fn), "answer")
 
@@ -205,9 +212,11 @@ def test_an_exception_comes_back_with_its_traceback_as_its_cause():
         pass
 
     error = error_of(there_and_back(raised(LocalError("no such layer"))))
-    assert type(error) is LocalError and error.args == ("no such layer",)
+    assert type(error) is LocalError
+    assert error.args == ("no such layer",)
     assert isinstance(error.__cause__, WorkerTraceback)
-    assert "in raised" in str(error.__cause__) and "no such layer" in str(error.__cause__)
+    assert "in raised" in str(error.__cause__)
+    assert "no such layer" in str(error.__cause__)
 
 
 def test_errors_of_ours_keep_what_they_told():

@@ -1,4 +1,4 @@
-"""Threads in which steps run: as many as are needed, told of through one descriptor, left behind in the end."""
+"""Threads in which steps run: as many as are needed, told of through one descriptor, left behind at last."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def test_whatever_a_call_raises_comes_back(pool, kind):
 
     pool.threads.begin("a", call)
     (one,) = pool.next()
-    assert one.raised and type(one.value) is kind
+    assert one.raised
+    assert type(one.value) is kind
     pool.threads.begin("b", lambda asked: "the thread lives on")
     assert pool.next()[0].value == "the thread lives on"
 
@@ -121,7 +122,8 @@ def test_a_call_that_does_not_end_is_left_behind(pool):
     before = time.monotonic()
     pool.threads.end("deaf", grace=0.05)
     (one,) = pool.next()
-    assert one.given_up and 0.05 <= time.monotonic() - before < 10
+    assert one.given_up
+    assert 0.05 <= time.monotonic() - before < 10
     pool.threads.begin("next", lambda asked: "another thread")
     assert pool.next()[0].value == "another thread"
     end.set()

@@ -97,7 +97,8 @@ def test_any_other_function_gets_none(fn):
 
 def test_a_local_variable_named_ctx_is_no_parameter():
     def make(out):
-        ctx = out
+        ctx = [out]
+        ctx.append(out)
         return ctx
 
     assert not wants_context(make)
