@@ -483,3 +483,23 @@ def test_without_obstore_the_error_says_what_to_install(monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "obstore.store", None)
     with pytest.raises(StepError, match=r"pip install 'treadle\[remote\]'"):
         ObjectStore("memory://")
+
+
+def test_of_many_who_publish_at_a_time_one_record_counts(store: ObjectStore, path: str) -> None:
+    """The leases are all held here (each on another artifact): the condition on the record alone decides."""
+    from treadle.steps.parallel import in_parallel
+
+    def publish(number: int) -> ArtifactRecord:
+        attempt = f"run.{number}"
+        lease = taken(store, f"{path}-{number}", attempt)
+        work = store.work(path, attempt)
+        write(work, attempt)
+        return store.publish(lease, work, record(path, attempt))
+
+    first = set_of(in_parallel(publish, range(16), 8))
+    assert len(first) == 1
+    assert {one.partition("/")[0] for one in keys(path)} == first
+
+
+def set_of(records: Iterator[ArtifactRecord]) -> set[str]:
+    return {one.provenance.attempt for one in records}
