@@ -13,6 +13,7 @@ from hashlib import blake2b
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from treadle.steps.bound import Bound
 from treadle.steps.source import Source, source_of
 
 FORMAT = "1"
@@ -41,6 +42,8 @@ def digest(fn: Any) -> str:
 
 def _inside(fn: Any) -> Any:
     """What an object that only passes calls on has inside; None: it does something itself."""
+    if isinstance(fn, Bound):
+        return fn.fn
     if isinstance(fn, FunctionType | MethodType | partial | type):
         return None
     inner = getattr(fn, "__wrapped__", None)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PIN = re.compile(r"[0-9a-f]{12,32}\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_HAS_REST, _HAS_REST_NAMED, _IS_GENERATOR, _IS_COROUTINE = 0x04, 0x08, 0x20, 0x80 | 0x200
+_HAS_REST, _IS_GENERATOR, _IS_COROUTINE = 0x04, 0x20, 0x80 | 0x200
 Faults = list[Fault]
 
 
@@ -83,15 +83,28 @@ def _unicode(where: str, value: str, faults: Faults) -> None:
         faults.append(Fault("not-text", where, f"{value!a} holds a NUL"))
 
 
-def place_of(where: str, value: Any, faults: Faults) -> str | None:
-    """A prefix or an override: a path or URL, without a slash at its end."""
-    if value is None:
-        return None
-    text = text_of(where, os.fspath(value) if isinstance(value, os.PathLike) else value, faults)
-    wrong = unfit_override(text) if where == "override_output_path" else "" if text.strip() else "it is empty"
-    if wrong and isinstance(value, str | os.PathLike):
-        faults.append(Fault("output-path", where, f"{text!a}: {wrong}"))
-    return text.rstrip("/") or "/"
+def prefix_of(prefix: Any, faults: Faults) -> str | None:
+    """A prefix: a path or URL, without a slash at its end."""
+    text = _path_text("output_path_prefix", prefix, faults)
+    if text is not None and not text.strip():
+        faults.append(Fault("output-path", "output_path_prefix", "it is empty"))
+    return text and (text.rstrip("/") or "/")
+
+
+def override_of(override: Any, faults: Faults) -> str | None:
+    """An output path that a person chose: a path or URL, without a slash at its end."""
+    text = _path_text("override_output_path", override, faults)
+    if text is not None and (wrong := unfit_override(text)):
+        faults.append(Fault("output-path", "override_output_path", f"{text!a}: {wrong}"))
+    return text and text.rstrip("/")
+
+
+def _path_text(where: str, value: Any, faults: Faults) -> str | None:
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if isinstance(text, str):
+        return text_of(where, text, faults)
+    faults.append(Fault("output-path", where, f"a path or URL is wanted, not {value!r}"))
+    return None
 
 
 def inputs_of(inputs: Any, faults: Faults) -> tuple[str, ...]:
@@ -178,28 +191,31 @@ def pin_of(value: Any, faults: Faults) -> str:
     return value
 
 
-def function_of(where: str, fn: Any, faults: Faults) -> None:
-    """See that calling it can work: with one positional argument, and `ctx` where it has that parameter."""
+def function_of(where: str, fn: Any, faults: Faults) -> Any:
+    """A function, of which calling it can work: with one positional argument, and `ctx` where it has that."""
     if fn is None:
-        return
+        return None
     if not callable(fn):
         faults.append(Fault("not-callable", where, f"a function is wanted, not {fn!r}"))
-        return
+        return None
     inner = fn.fn if isinstance(fn, RemoteCallable) else fn
     if isinstance(inner, FunctionType | MethodType):
         _see_flags(where, inner, faults)
-    if where == "fn" and isinstance(inner, FunctionType) and not hasattr(inner, "__wrapped__"):
-        _see_parameters(where, inner, faults)
+        if where == "fn" and isinstance(inner, FunctionType) and "__wrapped__" not in inner.__dict__:
+            _see_parameters(where, inner, faults)
+    return fn
 
 
 def _see_flags(where: str, fn: FunctionType | MethodType, faults: Faults) -> None:
     flags = fn.__code__.co_flags
+    if not flags & (_IS_COROUTINE | _IS_GENERATOR):
+        return
     if flags & _IS_COROUTINE:
         faults.append(
             Fault("function-async", where, f"{fn.__name__} is async: calling it would do nothing",
                   "give a plain function that calls asyncio.run(...)")
         )  # fmt: skip
-    elif flags & _IS_GENERATOR and where == "fn":
+    elif flags & _IS_GENERATOR and where != "grow":
         what = f"{fn.__name__} is a generator: calling it would do nothing"
         faults.append(Fault("function-generator", where, what))
 
@@ -225,9 +241,10 @@ def _see_parameters(where: str, fn: FunctionType, faults: Faults) -> None:
         faults.append(Fault("function-parameters", where, what, hint))
 
 
-def resources_of(resources: Any, faults: Faults) -> None:
-    """See that it is a `ResourceConfig`."""
-    if resources is not None and not isinstance(resources, ResourceConfig):
-        what = f"a ResourceConfig is wanted, not {resources!r}"
-        hint = "write ResourceConfig(cpu=4, memory_gb=16)"
-        faults.append(Fault("not-resources", "resources", what, hint))
+def resources_of(resources: Any, faults: Faults) -> ResourceConfig | None:
+    """A `ResourceConfig`, or None."""
+    if resources is None or isinstance(resources, ResourceConfig):
+        return resources
+    what = f"a ResourceConfig is wanted, not {resources!r}"
+    faults.append(Fault("not-resources", "resources", what, "write ResourceConfig(cpu=4, memory_gb=16)"))
+    return None

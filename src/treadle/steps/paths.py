@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from treadle.base.layout import StateFolder
 from treadle.plan.paths import is_url as is_url
 from treadle.plan.paths import normal
+from treadle.steps.stores import local_path
 
 if TYPE_CHECKING:
     from treadle.steps.spec import StepSpec
@@ -83,7 +84,7 @@ class Places:
         """The output path of a step: absolute, in one spelling; or a URL."""
         path = spec.path_under(self._prefix)
         if is_url(path):
-            return path
+            return local_path(path) if path.startswith("file:") else path
         if not path.startswith("/"):
             path = join(self._workdir, path)
         return normal(path) if "/." in path or "//" in path else path

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any, overload
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from treadle.base.errors import StepError
+from treadle.steps.by_name import address_of, at
 from treadle.steps.canon import FrozenDict
 from treadle.steps.resources import ResourceConfig
 
@@ -52,30 +51,9 @@ class RemoteCallable(Struct, frozen=True, eq=False):
         return str(getattr(self.fn, "__name__", type(self.fn).__name__))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By the name of a module's attribute where this is one, as functions are pickled; else by value.
-
-        A decorated function cannot be pickled by name: under its name stands what wrapped it.
-        """
-        module, name = getattr(self.fn, "__module__", ""), getattr(self.fn, "__qualname__", "")
-        if _by_name(module) and _found(module, name) is self:
-            return _found, (module, name)
+        if address := address_of(self, self.fn):
+            return at, (address,)
         return RemoteCallable, (self.fn, self.resources, dict(self.env_vars), self.name)
-
-
-def _by_name(module: str) -> bool:
-    """Whether another process can import the module, as far as pickling goes."""
-    if module == "__main__" or module not in sys.modules:
-        return False
-    cloudpickle = sys.modules.get("cloudpickle")
-    asked: set[str] = cloudpickle.list_registry_pickle_by_value() if cloudpickle else set()
-    return not any(module == one or module.startswith(f"{one}.") for one in asked)
-
-
-def _found(module: str, name: str) -> Any:
-    found: Any = sys.modules.get(module) or import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
 
 
 @overload

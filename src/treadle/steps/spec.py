@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
 
 from treadle.base.names import step_id
 from treadle.steps import given
-from treadle.steps.canon import identify
+from treadle.steps.canon import NO_ATTRS, identify
 from treadle.steps.faults import Fault, refuse
 from treadle.steps.paths import default_prefix, is_url, join
 from treadle.steps.resources import ResourceConfig
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
 _HASH_DIGITS = 12
+ISOLATION = ("", "process")
+DRIFT = ("error", "warn")
+POLICY = ("warn", "error", "ignore")
+T = TypeVar("T")
 _set = object.__setattr__
 
 
@@ -28,6 +32,7 @@ class Identified:
     identity: str
     name: str
     version: str
+    output_path: Any  # where the artifact stands: a path or a URL
 
     @property
     def hash_id(self) -> str:
@@ -53,6 +58,20 @@ class Identified:
     def mutable(self) -> bool:
         """A development version: it is made anew in every run."""
         return self.version == "dev" or self.version.endswith("-dev")
+
+    @overload
+    def load(self) -> Any: ...
+    @overload
+    def load(self, type: type[T]) -> T: ...
+    def load(self, type: type[Any] | None = None) -> Any:
+        """The value that the step's function returned, built as `type` where one is given.
+
+        Without it, a dataclass is built only if its module was imported already. Raises `StepError` where
+        the artifact is not complete, or its value was not kept, and `DiskError`.
+        """
+        from treadle.steps.load import load
+
+        return load(self, type)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Identified):
@@ -175,44 +194,49 @@ class StepSpec(Identified):
         code_policy: Literal["warn", "error", "ignore"] | None = "warn",
     ) -> None:
         faults: list[Fault] = []
-        found_deps = given.deps_of(deps, StepSpec, faults) if deps else ()
+        found_deps = () if deps is None or deps == () else given.deps_of(deps, StepSpec, faults)
+        attrs = given.attrs_of(hash_attrs, faults)
+        paths = given.inputs_of(inputs, faults) if inputs else ()
+        text = given.text_of("version", version, faults) if version else ""
         _set(self, "name", given.name_of(name, faults))
-        _set(self, "version", given.text_of("version", version, faults))
-        _set(self, "hash_attrs", given.attrs_of(hash_attrs, faults))
+        _set(self, "version", text)
+        _set(self, "hash_attrs", attrs)
         _set(self, "deps", found_deps)
-        _set(self, "inputs", given.inputs_of(inputs, faults))
-        given.function_of("fn", fn, faults)
-        _set(self, "fn", fn)
-        given.function_of("grow", grow, faults)
-        _set(self, "grow", grow)
-        given.resources_of(resources, faults)
-        _set(self, "resources", resources)
-        _set(self, "output_path_prefix", given.place_of("output_path_prefix", output_path_prefix, faults))
+        _set(self, "inputs", paths)
+        _set(self, "fn", given.function_of("fn", fn, faults))
+
+        _set(self, "grow", None if grow is None else given.function_of("grow", grow, faults))
+        _set(self, "resources", None if resources is None else given.resources_of(resources, faults))
+        prefix, override = output_path_prefix, override_output_path
+        _set(self, "output_path_prefix", None if prefix is None else given.prefix_of(prefix, faults))
+        _set(self, "override_output_path", None if override is None else given.override_of(override, faults))
+        _set(self, "env_vars", NO_ATTRS if env_vars is None else given.env_of(env_vars, faults))
+        _set(self, "timeout", None if timeout is None else given.seconds_of("timeout", timeout, faults))
+        _set(self, "retries", given.count_of("retries", retries, 0, faults) if retries else 0)
+        _set(self, "isolation", given.one_of("isolation", isolation, ISOLATION, faults) if isolation else "")
+        _set(self, "drift", drift if drift == "error" else given.one_of("drift", drift, DRIFT, faults))
         _set(
-            self, "override_output_path", given.place_of("override_output_path", override_output_path, faults)
+            self,
+            "code_policy",
+            code_policy
+            if code_policy == "warn"
+            else given.one_of("code_policy", code_policy, POLICY, faults),
         )
-        _set(self, "env_vars", given.env_of(env_vars, faults))
-        _set(self, "timeout", given.seconds_of("timeout", timeout, faults))
-        _set(self, "retries", given.count_of("retries", retries, 0, faults))
-        _set(self, "isolation", given.one_of("isolation", isolation, ("", "process"), faults))
-        _set(self, "drift", given.one_of("drift", drift, ("error", "warn"), faults))
-        _set(
-            self, "code_policy", given.one_of("code_policy", code_policy, ("warn", "error", "ignore"), faults)
-        )
-        _set(self, "expected_identity", given.pin_of(expected_identity, faults))
+        _set(self, "expected_identity", given.pin_of(expected_identity, faults) if expected_identity else "")
         _set(self, "writes_record", bool(writes_record))
         _set(self, "resumable", bool(resumable))
         _set(self, "_code", None)
         if faults:
             raise refuse(f"step {name!a}", faults)
         # Deps are made before what builds on them: what holds for all below is known here without a walk.
-        _set(self, "bears_inputs", bool(self.inputs) or any(dep.bears_inputs for dep in found_deps))
-        _set(self, "bears_pins", bool(self.expected_identity) or any(dep.bears_pins for dep in found_deps))
-        _set(
-            self,
-            "identity",
-            identify(name, self.hash_attrs, self.version, self.inputs, [dep.identity for dep in found_deps]),
-        )
+        below, input_bearing, pinned = [], bool(paths), bool(expected_identity)
+        for dep in found_deps:
+            below.append(dep.identity)
+            input_bearing = input_bearing or dep.bears_inputs
+            pinned = pinned or dep.bears_pins
+        _set(self, "bears_inputs", input_bearing)
+        _set(self, "bears_pins", pinned)
+        _set(self, "identity", identify(name, attrs, text, paths, below))
 
     def path_under(self, prefix: str) -> str:
         """Where the artifact stands when steps that name no prefix have `prefix`."""
