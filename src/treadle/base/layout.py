@@ -218,6 +218,10 @@ class ArtifactPlaces(Struct, frozen=True):
         """The path that attempt `attempt` is given to write to."""
         return f"{self.folder}/work/{self.stem}.{attempt}"
 
+    def work_named(self, name: str) -> str:
+        """The work path whose last part is `name`."""
+        return f"{self.folder}/work/{name}"
+
     @property
     def resume(self) -> str:
         """The path that all attempts of a resumable step are given."""

@@ -1,0 +1,57 @@
+"""Seeing many files onto the disk at once: one by one while they are few, else whole file systems."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import cache
+
+from treadle.base.disk import disk_error
+
+_FEW = 16  # so many syncs of one file each cost about as much as one of a file system
+
+
+def sync_paths(paths: Sequence[str]) -> None:
+    """Wait until these files and folders (their names, not what is in them) are on the disk.
+
+    What is not there any more is passed over, and so is what we may not open. Raises `DiskError`.
+    """
+    whole = _syncfs() if len(paths) > _FEW else None
+    done: set[int] = set()
+    for path in paths:
+        try:
+            if whole is None:
+                _with(path, os.fsync)
+            elif (device := os.stat(path).st_dev) not in done:
+                done.add(device)
+                _with(path, whole)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            continue
+        except (OSError, ValueError) as error:
+            raise disk_error("sync", path, error) from error
+
+
+def _with(path: str, act: Callable[[int], None]) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        act(fd)
+    finally:
+        os.close(fd)
+
+
+@cache
+def _syncfs() -> Callable[[int], None] | None:
+    """syncfs(2), which Python does not have; None where the system does not have it either."""
+    import ctypes  # slow to import, and only for many files at once
+
+    try:
+        call = ctypes.CDLL(None, use_errno=True).syncfs
+    except (OSError, AttributeError):
+        return None
+
+    def syncfs(fd: int) -> None:
+        if call(fd) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+    return syncfs

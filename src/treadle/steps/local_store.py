@@ -1,0 +1,121 @@
+"""Artifacts on plain file systems: the store that all other files here (`local_*`, `lease*`) are parts of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from treadle.base.errors import DiskError, LockError
+from treadle.base.files import is_there, make_parents, remove, write_whole
+from treadle.base.layout import ArtifactPlaces
+from treadle.steps import heartbeats
+from treadle.steps.heartbeats import Heartbeats, uptime
+from treadle.steps.lease import LocalLease
+from treadle.steps.leases import Leases
+from treadle.steps.local_look import look
+from treadle.steps.local_publish import publish
+from treadle.steps.local_sync import Unsynced
+from treadle.steps.local_walk import records_below, remove_artifact
+from treadle.steps.owner import gone, this_owner
+from treadle.steps.record import ArtifactRecord, ArtifactState, ArtifactStatus, Owner, Seen
+from treadle.steps.record_file import encode_status
+from treadle.steps.store import Lease
+
+
+class LocalStore:
+    """The `ArtifactStore` of absolute paths. May be shared by all threads.
+
+    `monotonic` is the clock by which the silence of others is told; with one that is not this machine's,
+    leases beat only when `beat` is called.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = uptime) -> None:
+        real = monotonic is uptime
+        self._heart = heartbeats.of_this_process if real else Heartbeats(monotonic, threaded=False)
+        self._leases = Leases(monotonic, self._heart)
+        self._unsynced = Unsynced()
+        self._folders: set[str] = set()
+        self._left: dict[str, str] = {}
+
+    def beat(self) -> None:
+        """Beat the leases that are due by now, as the thread does that there is for this machine's clock."""
+        self._heart.beat()
+
+    def look(self, path: str, identity: str, *, mend: bool = False) -> Seen:
+        seen, filed = look(ArtifactPlaces(path), identity, self._leases.current if mend else None)
+        if mend and seen.state is ArtifactState.COMPLETE and filed is not None and not filed.sealed:
+            assert seen.record is not None
+            self._unsynced.note(seen.record)
+        return seen
+
+    def claim(self, path: str, owner: Owner) -> Lease | Owner:
+        lease = self._leases.claim(ArtifactPlaces(path), owner)
+        if isinstance(lease, LocalLease) and lease.before is not None:
+            before = lease.before
+            if before.attempt and before.attempt != owner.attempt and gone(before):
+                self._left[path] = before.attempt
+        return lease
+
+    def holder(self, path: str) -> Owner | None:
+        return self._leases.holder(ArtifactPlaces(path))
+
+    def work(self, path: str, attempt: str, *, resumable: bool = False) -> str:
+        places = ArtifactPlaces(path)
+        work = places.resume if resumable else places.work(attempt)
+        folder = os.path.dirname(work)
+        if folder not in self._folders or not is_there(folder):
+            make_parents(work)
+            self._folders.add(folder)
+        if not resumable and is_there(work):
+            remove(work)
+        if left := self._left.pop(path, ""):
+            with suppress(DiskError):
+                remove(places.work(left))  # its process was killed, and nothing else would remove it
+        return work
+
+    def publish(
+        self, lease: Lease, work: str, record: ArtifactRecord, *, replaces: ArtifactRecord | None = None
+    ) -> ArtifactRecord:
+        assert isinstance(lease, LocalLease), "a lease of this store"
+        published, ours = publish(ArtifactPlaces(lease.path), lease, work, record, replaces)
+        if ours:
+            self._unsynced.note(published)
+        return published
+
+    def tell(self, path: str, status: ArtifactStatus) -> None:
+        file = ArtifactPlaces(path).status
+        make_parents(file)
+        write_whole(file, encode_status(status))
+
+    def discard(self, work: str) -> None:
+        remove(work)
+
+    def fetch(self, record: ArtifactRecord) -> str:
+        return record.at or record.path
+
+    def url(self, record: ArtifactRecord) -> str:
+        return record.at or record.path
+
+    def records(self, prefix: str) -> Iterator[ArtifactRecord]:
+        return records_below(prefix)
+
+    def remove(self, path: str) -> None:
+        """Remove an artifact with all that stands beside it. Raises `LockError` while it is being made."""
+        places = ArtifactPlaces(path)
+        if not is_there(places.folder):
+            return
+        lease = self._leases.claim(places, this_owner())
+        if isinstance(lease, Owner):
+            raise LockError(
+                f"the artifact '{path}' is being made by {lease}",
+                hint="wait until that has ended, or end it first",
+                code="lease-held",
+            )
+        try:
+            remove_artifact(places)
+        finally:
+            lease.release()
+
+    def sync(self) -> None:
+        self._unsynced.sync()

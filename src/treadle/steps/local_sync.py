@@ -1,0 +1,48 @@
+"""Artifacts that were published and are not yet known to be on the disk, so that many are synced at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from threading import Lock
+
+from treadle.base.layout import ArtifactPlaces
+from treadle.base.sync import sync_paths
+from treadle.steps.local_output import contents
+from treadle.steps.local_record import seal
+from treadle.steps.record import ArtifactRecord, Kind
+
+
+class Unsynced:
+    """Noted by any thread, synced by any."""
+
+    def __init__(self) -> None:
+        self._noted: dict[str, ArtifactRecord] = {}
+        self._lock = Lock()
+
+    def note(self, record: ArtifactRecord) -> None:
+        self._noted[record.path] = record
+
+    def sync(self) -> None:
+        """Wait until all that was noted before is on the disk. Raises `DiskError`: call it again then."""
+        if not self._noted:
+            return
+        with self._lock:
+            noted, self._noted = self._noted, {}
+            try:
+                sync_paths(sorted(set(_paths(noted.values()))))
+            except BaseException:
+                self._noted = noted | self._noted
+                raise
+            for path in noted:
+                if path not in self._noted:  # else it was published anew meanwhile
+                    seal(ArtifactPlaces(path).record)
+
+
+def _paths(records: Iterable[ArtifactRecord]) -> Iterable[str]:
+    for record in records:
+        places = ArtifactPlaces(record.path)
+        yield from (places.record, places.folder)
+        if record.kind is not Kind.NOTHING:
+            yield from (places.path, places.parent)
+        if record.kind is Kind.FOLDER and record.digest:  # one without was synced before it was published
+            yield from contents(places.path)[1]
