@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from treadle.decide.reason import Answer, Forced, NeverRan, OutputNeeded, Upstream, Verdict
 from treadle.engine.budget import Budget
 from treadle.engine.news import (
+    Added,
     BackendFailed,
     Cancel,
+    Deferred,
     DiskFine,
     DiskFull,
     Elapsed,
@@ -20,25 +22,27 @@ from treadle.engine.news import (
     Examine,
     Examined,
     Finish,
+    Freed,
     Interrupt,
     Interrupted,
     Launch,
     News,
     Opened,
     Refused,
+    Sealed,
     Started,
     Wait,
     WatchDisk,
 )
 from treadle.engine.node import State
 from treadle.engine.state import Machine, Settings
-from treadle.plan.task import Policy, Resources, ScheduledTask
+from treadle.plan.task import Policy, Resources, ScheduledPlan, ScheduledTask, Where
 from treadle.records.event import End, EndReason, Outcome, RunEnded, TaskSettled
 from treadle.testing import plans
 
 WELL = {End.SUCCEEDED, End.UNCHANGED, End.UP_TO_DATE, End.SKIPPED}
 RANK = {State.WAITING: 0, State.READY: 1, State.SUBMITTED: 2, State.RUNNING: 3}
-BUDGET = Budget(threads=4, memory=8, pools=(("pool", 2),))
+BUDGET = Budget(threads=4, memory=8, pools=(("pool", 2),), slots=3, remote=2)
 
 VERDICTS = [
     Answer(Verdict.WILL_RUN, (NeverRan(),)),
@@ -67,11 +71,21 @@ def random_tasks(size: int, chance: Random) -> list[ScheduledTask]:
             priority=chance.choice([0, 0, 1]),
             required=chance.random() < 0.7,
         )
+        if chance.random() < 0.5:
+            where = chance.choice(list(Where))
+            made.append(plans.step(f"@s{at}", needs, where=where, resources=resources, policy=policy))
+            continue
         ordered = needs if chance.random() < 0.3 else ()
         made.append(
             plans.task(f"t{at}", needs, resources=resources, policy=policy, ordered=ordered, temporary=["x"])
         )
     return made
+
+
+def batches(made: list[ScheduledTask], chance: Random) -> list[list[ScheduledTask]]:
+    """The tasks as they arrive: all at once, or one part after the other."""
+    cuts = sorted(chance.sample(range(len(made) + 1), min(len(made), chance.choice([0, 0, 1, 2, 4]))))
+    return [made[start:end] for start, end in zip([0, *cuts], [*cuts, len(made)])]
 
 
 class World:
@@ -80,6 +94,8 @@ class World:
     def __init__(self, made: list[ScheduledTask], chance: Random) -> None:
         self.chance = chance
         self.plan = plans.plan(made, BUDGET.pools)
+        first, *self.later = batches(made, chance)
+        self.sealed = not self.later
         verdicts = {one.id: chance.choice(VERDICTS) for one in made}
         self.answers = verdicts
         self.machine = Machine(
@@ -88,6 +104,7 @@ class World:
                 fail_fast=chance.random() < 0.2,
                 max_failures=chance.choice([0, 0, 1, 2]),
                 cutoff=chance.random() < 0.8,
+                forget=chance.random() < 0.3,
             ),
             BUDGET,
         )
@@ -95,13 +112,20 @@ class World:
         self.launched: list[Launch] = []  # not answered by the backend
         self.examine: list[Examine] = []
         self.waits: list[str] = []
+        self.deferred: dict[str, Launch] = {}
+        self.arrived: set[str] = set()
         self.disk_full = False
         self.cancelled: set[str] = set()
         self.ends: dict[str, End] = {}
         self.seen: dict[str, tuple[int, int]] = {}
         self.exit: int | None = None
         self.steps = 0
-        self.tell(Opened(self.plan, plans.decision(self.plan, verdicts)))
+        plan = self.arrives(first)
+        self.tell(Opened(plan, plans.decision(plan, verdicts), more=not self.sealed))
+
+    def arrives(self, batch: list[ScheduledTask]) -> ScheduledPlan:
+        self.arrived.update(one.id for one in batch)
+        return plans.plan(batch, BUDGET.pools)
 
     def tell(self, *news: News) -> None:
         turn = self.machine.handle(news, float(self.steps))
@@ -114,6 +138,7 @@ class World:
             match command:
                 case Launch(task=task):
                     for need in task.needs:
+                        assert need in self.arrived
                         well = self.ends.get(need) in WELL or self.answers[need].verdict in WELL
                         assert well, f"{task.id} starts before {need} ended well"
                     self.launched.append(command)
@@ -122,8 +147,12 @@ class World:
                 case Wait(task=name):
                     self.waits.append(name)
                 case Cancel(jobs=jobs):
-                    assert set(jobs) <= self.jobs.keys()
+                    assert set(jobs) <= self.jobs.keys() | self.deferred.keys()
                     self.cancelled.update(jobs)
+                    for job in jobs:
+                        if (one := self.deferred.get(job)) is not None and self.chance.random() < 0.7:
+                            del self.deferred[job]  # else news of it are under way already
+                            assert self.ends[one.task.id] is End.CANCELLED
                 case WatchDisk():
                     self.disk_full = True
                 case Finish(exit_code=code):
@@ -137,22 +166,29 @@ class World:
     def check_resources(self) -> None:
         used: Counter[str] = Counter()
         for one in [*self.launched, *self.jobs.values()]:
-            used["threads"] += one.resources.threads
-            used["memory"] += one.resources.memory or 0
+            where = one.task.call.where if one.task.call is not None else None
+            used["slots"] += where in (Where.THREAD, Where.PROCESS)
+            used["remote"] += where is Where.CLIENT
+            if where in (None, Where.PROCESS):
+                used["threads"] += one.resources.threads
+                used["memory"] += one.resources.memory or 0
             used["pool"] += min(dict(one.resources.groups)["pool"], 2)
+        assert used["slots"] <= 3
+        assert used["remote"] <= 2
         assert used["threads"] <= 4
         assert used["memory"] <= 8
         assert used["pool"] <= 2
 
     def check_states(self) -> None:
-        """No task goes back, but for another attempt."""
+        """No task goes back, but for another attempt, or for the same one when it was deferred."""
         for task, answer in self.answers.items():
-            if answer.verdict in WELL:
+            if answer.verdict in WELL or task not in self.arrived:
                 continue
             state = self.machine.state(task)
-            attempt = self.machine.attempt(task)
-            now = (attempt, RANK[state] if isinstance(state, State) else 4)
             before = self.seen.get(task, (0, 0))
+            forgotten = isinstance(state, End) and self.machine.settings.forget
+            attempt = before[0] if forgotten else self.machine.attempt(task)
+            now = (attempt, RANK[state] if isinstance(state, State) else 4)
             again = before[1] in (2, 3) and now[0] == before[0] and now[1] in (0, 1)
             assert now >= before or again, f"{task}: {before} -> {now}"
             self.seen[task] = now
@@ -163,6 +199,8 @@ class World:
         choices += ["launch"] * bool(self.launched) + ["end"] * bool(self.jobs)
         choices += ["examined"] * bool(self.examine) + ["elapsed"] * bool(self.waits)
         choices += ["space"] * self.disk_full
+        choices += ["defer"] * bool(self.jobs) + ["freed"] * bool(self.deferred)
+        choices += ["arrive"] * (not self.sealed)
         assert choices, "nothing can happen, and the machine is not done"
         match self.chance.choice(choices):
             case "launch":
@@ -178,6 +216,24 @@ class World:
                 reasons = [EndReason.CANCELLED] if job in self.cancelled else list(EndReason)
                 reason = self.chance.choice([EndReason.OK] * 6 + reasons)
                 self.tell(Ended(one.task.id, one.n, Outcome(reason=reason)))
+            case "defer":
+                steps = [job for job in sorted(self.jobs) if self.jobs[job].task.call is not None]
+                if steps:
+                    job = self.chance.choice(steps)
+                    one = self.deferred[job] = self.jobs.pop(job)
+                    self.tell(Deferred(one.task.id, one.n, self.chance.choice(["they", "others"])))
+            case "freed":
+                job = self.chance.choice(sorted(self.deferred))
+                one = self.deferred.pop(job)
+                failed = self.chance.random() < 0.2
+                bad = Outcome(reason=EndReason.APP)
+                self.tell(Ended(one.task.id, one.n, bad) if failed else Freed(one.task.id, one.n))
+            case "arrive" if self.later:
+                plan = self.arrives(self.later.pop(0))
+                self.tell(Added(plan, plans.decision(plan, self.answers)))
+            case "arrive":
+                self.sealed = True
+                self.tell(Sealed())
             case "examined":
                 asked = self.examine.pop()
                 found = self.chance.choice([(), (Forced(),)])
@@ -208,7 +264,9 @@ def test_every_run_comes_to_one_right_end(size: int, seed: int) -> None:
     assert machine.finished
     left = set(machine.held())  # detached, or the backend is gone
     for task, answer in world.answers.items():
-        if answer.verdict in WELL or task in left:
+        if task not in world.arrived:
+            assert world.exit != 0, "it ended before all had arrived, and nothing stopped it"
+        elif answer.verdict in WELL or task in left:
             assert task not in world.ends
         else:
             state = machine.state(task)
@@ -217,7 +275,7 @@ def test_every_run_comes_to_one_right_end(size: int, seed: int) -> None:
             if state is End.BLOCKED:
                 assert machine.state(machine.blocked[task]) is End.FAILED
     total = Counter(machine.counts)
-    assert sum(total.values()) + len(left) == len(made)
+    assert sum(total.values()) + len(left) == len(world.arrived)
     failed = [one for one in machine.failures if world.plan.tasks[one].policy.required]
     if world.exit in (0, 1):
         assert world.exit == bool(failed)

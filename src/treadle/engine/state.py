@@ -392,6 +392,7 @@ class Machine:
         node = self._deferred.pop(news.task, None)
         if node is None or node.n != news.n:
             raise self._story.impossible(news.task, self._nodes.get(news.task), news)
+        node.job = ""
         self._freed[news.task] = node
         self._ready(node)
 
