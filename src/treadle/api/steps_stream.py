@@ -119,14 +119,18 @@ class Stream:
             return self._stopped or (idle and not self._may_grow)
 
     def stop(self) -> None:
-        """Let the threads end; one that hangs in the user's generator is left behind."""
+        """Let the threads end."""
         with self._change:
             self._stopped = True
             self._change.notify_all()
+
+    # What the run does
+
+    def close(self) -> None:
+        """See the threads end; one that hangs in the user's generator is left behind."""
+        self.stop()
         for thread in self._threads:
             thread.join(_HANG)
-
-    # What the run began with
 
     def begin(self, view: View) -> None:
         """Know the plan that the run begins with."""
