@@ -41,6 +41,7 @@ __all__ = [
     "host",
     "kill_groups",
     "live_members",
+    "output_of",
     "pid_namespace",
     "pidfds_work",
     "process_gone",
@@ -104,6 +105,32 @@ def become(argv: Sequence[str], *, env: Mapping[str, str], cwd: str) -> NoReturn
         if signal.getsignal(number) == signal.SIG_IGN and number not in _SHELLS_OWN:
             signal.signal(number, signal.SIG_DFL)
     os.execve(program, tuple(argv), env)
+
+
+def output_of(
+    argv: Sequence[str], *, env: Mapping[str, str], cwd: str, data: bytes = b"", timeout: float = 10.0
+) -> bytes | None:
+    """What a short program prints, given `data`; its stderr is dropped.
+
+    None where it cannot be started, fails, or takes longer than `timeout` seconds (then it is killed).
+    """
+    import subprocess  # slow to import, and seldom needed
+
+    try:
+        done = subprocess.run(
+            argv,
+            env=env,
+            cwd=cwd,
+            input=data,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=timeout,
+            check=False,
+            process_group=0,
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    return done.stdout if done.returncode == 0 else None
 
 
 def _spawn_here(

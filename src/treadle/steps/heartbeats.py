@@ -35,7 +35,7 @@ class Heartbeats:
     `threaded=False`: nobody beats but who calls `beat` (a test with a clock of its own).
     """
 
-    __slots__ = ("_held", "_lock", "_monotonic", "_pid", "_thread", "_threaded")
+    __slots__ = ("_held", "_lock", "_monotonic", "_thread", "_threaded")
 
     def __init__(self, monotonic: Callable[[], float] = uptime, *, threaded: bool = True) -> None:
         self._monotonic = monotonic
@@ -43,12 +43,9 @@ class Heartbeats:
         self._held: dict[int, Beating] = {}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._pid = os.getpid()
 
     def add(self, lease: Beating) -> None:
         """Keep a lease alive from now on. Costs no system call but for the first."""
-        if self._pid != os.getpid():
-            self._begin_anew()
         with self._lock:
             self._held[id(lease)] = lease
             if self._thread is None and self._threaded:
@@ -66,12 +63,11 @@ class Heartbeats:
         for lease in due:
             lease.beat(self._monotonic())
 
-    def _begin_anew(self) -> None:
+    def begin_anew(self) -> None:
         """In a forked child: the thread stayed behind, and the leases are the parent's."""
         self._held = {}
         self._lock = threading.Lock()
         self._thread = None
-        self._pid = os.getpid()
 
     def _run(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are for the main thread
@@ -87,3 +83,4 @@ class Heartbeats:
 
 
 of_this_process = Heartbeats()
+os.register_at_fork(after_in_child=of_this_process.begin_anew)

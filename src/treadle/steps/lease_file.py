@@ -31,16 +31,24 @@ class Held(Struct, frozen=True):
 
 
 _decoder = msgspec.json.Decoder(Held)
-_salt, _salt_pid = "", 0
+_salt = ""
 _count = itertools.count()
 
 
 def new_token() -> str:
     """A text that no other taking of a lease has."""
-    global _salt, _salt_pid
-    if _salt_pid != os.getpid():
-        _salt, _salt_pid = os.urandom(8).hex(), os.getpid()
+    global _salt
+    if not _salt:
+        _salt = os.urandom(8).hex()
     return f"{_salt}-{next(_count)}"
+
+
+def _forget() -> None:
+    global _salt
+    _salt = ""
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def encode_lease(token: str, owner: Owner) -> bytes:

@@ -31,8 +31,8 @@ def this_owner(attempt: str = "", job: str = "") -> Owner:
 def this_process() -> Owner:
     """This process, read from the system once (and again in a child that it forks)."""
     global _known
-    pid = os.getpid()
-    if _known is None or _known.pid != pid:
+    if _known is None:
+        pid = os.getpid()
         _known = Owner(
             host=host(),
             boot=boot_id(),
@@ -42,6 +42,14 @@ def this_process() -> Owner:
             user=user_name(),
         )
     return _known
+
+
+def _forget() -> None:
+    global _known
+    _known = None
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def user_name() -> str:
