@@ -19,7 +19,6 @@ from conftest import BUCKET, s3_settings
 from treadle.base.errors import DiskError, StepError
 from treadle.base.layout import ArtifactPlaces
 from treadle.steps import staging
-from treadle.steps.heartbeats import Heartbeats
 from treadle.steps.parallel import in_parallel
 from treadle.steps.record import ArtifactRecord, ArtifactState, Kind, Owner, Provenance
 from treadle.steps.store import LeaseLost
@@ -112,9 +111,7 @@ def path() -> str:
 def a_store(clock: Clock, **options: bool):  # type: ignore[no-untyped-def]
     from treadle.steps.object_store import ObjectStore
 
-    heart = Heartbeats(clock, threaded=False)
-    store = ObjectStore(f"s3://{BUCKET}", monotonic=clock, heart=heart, **options)
-    return store, heart
+    return ObjectStore(f"s3://{BUCKET}", monotonic=clock, **options)
 
 
 def owner(attempt: str) -> Owner:
@@ -152,13 +149,13 @@ def test_the_server_refuses_the_second_writer(s3: str, path: str) -> None:
 
 
 def test_readers_resolve_through_the_attempt_that_the_record_names(s3: str, path: str) -> None:
-    store, _ = a_store(Clock())
+    store = a_store(Clock())
     first = make(store, path, b"first")
     second = make(store, path, b"second", "run.2", replaces=first)
     assert store.url(second) == f"{path}/run.2/modèl%-0123456789ab"
     assert pathlib.Path(store.fetch(second)).read_bytes() == b"second"
     assert pathlib.Path(store.fetch(first)).read_bytes() == b"first"
-    other, _ = a_store(Clock())
+    other = a_store(Clock())
     assert other.look(path, ID).record == second
     assert [one.path for one in other.records(ArtifactPlaces(path).parent)] == [path]
     other.remove(path)
@@ -167,7 +164,7 @@ def test_readers_resolve_through_the_attempt_that_the_record_names(s3: str, path
 
 
 def test_a_folder_of_odd_names_comes_back(s3: str, path: str) -> None:
-    store, _ = a_store(Clock())
+    store = a_store(Clock())
     lease, work = store.claim(path, owner("run.1")), store.work(path, "run.1")
     names = ["a b", "100%", "a%20b", "ü/日本.txt", "x#y?z=1&u+v", 'it\'s "so"', "[1]{2}*~", "deep/er/file"]
     for name in names:
@@ -237,7 +234,7 @@ def test_of_two_processes_one_makes_each_artifact(s3: str, path: str) -> None:
         assert racer.returncode == 0, err
         told += out.splitlines()
     assert sorted(told) == sorted(f"made {one}" for one in paths)
-    store, _ = a_store(Clock())
+    store = a_store(Clock())
     for seen in store.look_many([(one, ID) for one in paths]):
         assert seen.record is not None
         assert pathlib.Path(store.fetch(seen.record)).read_text() == seen.record.provenance.attempt
@@ -245,7 +242,7 @@ def test_of_two_processes_one_makes_each_artifact(s3: str, path: str) -> None:
 
 def test_of_many_who_publish_at_a_time_one_record_counts(s3: str, path: str) -> None:
     """The leases are all held here (each on another artifact): the condition on the record alone decides."""
-    store, _ = a_store(Clock())
+    store = a_store(Clock())
 
     def publish(number: int) -> ArtifactRecord:
         attempt = f"run.{number}"
@@ -266,13 +263,13 @@ def test_a_store_that_does_not_look_at_conditions_is_refused(
 ) -> None:
     for name, value in s3_settings(start_s3("ignore-conditions")).items():
         monkeypatch.setenv(name, value)
-    store, _ = a_store(Clock())
+    store = a_store(Clock())
     with pytest.raises(StepError) as caught:
         store.claim(path, owner("run.1"))
     assert caught.value.diagnostics[0].code == "no-conditional-writes"
     assert "unsafe_locks=True" in str(caught.value)
     assert list(store._bucket.entries("")) == []
-    unsafe, _ = a_store(Clock(), unsafe_locks=True)
+    unsafe = a_store(Clock(), unsafe_locks=True)
     done = make(unsafe, path)
     assert unsafe.look(path, ID).record == done
     assert make(unsafe, path, b"again", "run.2") == done
@@ -280,12 +277,12 @@ def test_a_store_that_does_not_look_at_conditions_is_refused(
 
 def test_an_outage_does_not_cancel_and_is_followed_by_a_new_claim(line: Line, path: str) -> None:
     clock = Clock()
-    store, heart = a_store(clock)
+    store = a_store(clock)
     lease = store.claim(path, owner("run.1"))
     work = store.work(path, "run.1")
     line.cut()
     clock.now += 200
-    heart.beat()
+    store.beat()
     assert lease.lost is None
     pathlib.Path(work).write_text("made in the dark")
     with pytest.raises(DiskError):
@@ -303,20 +300,20 @@ def test_who_was_overtaken_in_an_outage_does_not_publish(
     line: Line, s3_port: int, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     clock = Clock()
-    store, heart = a_store(clock)
+    store = a_store(clock)
     lease = store.claim(path, owner("run.1"))
     work = store.work(path, "run.1")
     pathlib.Path(work).write_text("late")
     for name, value in s3_settings(s3_port).items():
         monkeypatch.setenv(name, value)
-    other, _ = a_store(clock)
+    other = a_store(clock)
     assert other.holder(path) == owner("run.1")
     line.cut()
     clock.now += 91
-    heart.beat()
+    store.beat()
     made = make(other, path, b"theirs", "other.1")
     line.mend()
-    heart.beat()
+    store.beat()
     assert lease.lost == owner("other.1")
     with pytest.raises(LeaseLost):
         store.publish(lease, work, record(path))

@@ -133,7 +133,7 @@ class ObjectLease:
         found = self._bucket.get(self._key)
         if found is None and text.free:
             return True
-        if found is None:  # removed with its artifact, by a person: what nobody holds may be taken
+        if found is None:  # removed by hand: what nobody holds may be taken
             try:
                 self._version = self._bucket.create(self._key, encode(text))
             except ChangedError:
@@ -147,12 +147,6 @@ class ObjectLease:
         return now == text
 
 
-def read_lease(bucket: Bucket, key: str) -> LeaseText | None:
-    """The lease as it is, or None."""
-    found = bucket.get(key)
-    return decode(found, bucket.url(key)) if found else None
-
-
 def encode(text: LeaseText) -> bytes:
     return msgspec.json.encode(text)
 
@@ -164,5 +158,5 @@ def decode(found: Found, place: str) -> LeaseText:
         raise DiskError(
             f"'{place}' is no lease: {error}",
             hint="if no run is at work on this artifact, remove that object and run again",
-            code="torn-lease",
+            code="odd-lease",
         ) from error

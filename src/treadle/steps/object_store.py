@@ -14,18 +14,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 
-from treadle.base.errors import StepError
+from treadle.base.errors import LockError, StepError
 from treadle.base.layout import ArtifactPlaces
 from treadle.steps import object_look, object_publish
 from treadle.steps.heartbeats import Heartbeats, uptime
 from treadle.steps.object_bucket import Bucket
 from treadle.steps.object_download import download
-from treadle.steps.object_lease import ObjectLease, read_lease
+from treadle.steps.object_lease import ObjectLease
 from treadle.steps.object_leases import Leases
 from treadle.steps.object_probe import refuse_without_conditions
 from treadle.steps.object_publish import folder_of, remove_below
 from treadle.steps.object_record import attempt_of, is_record, path_of, readable
 from treadle.steps.object_url import spot
+from treadle.steps.owner import this_owner
 from treadle.steps.parallel import in_parallel
 from treadle.steps.record import ArtifactRecord, ArtifactStatus, Kind, Owner, Seen
 from treadle.steps.record_file import encode_status
@@ -39,18 +40,18 @@ class ObjectStore:
     """All artifacts of one bucket (`s3://bucket`, `memory://`); `monotonic` measures how long leases rest."""
 
     def __init__(
-        self,
-        root: str,
-        *,
-        unsafe_locks: bool = False,
-        monotonic: Callable[[], float] = uptime,
-        heart: Heartbeats | None = None,
+        self, root: str, *, unsafe_locks: bool = False, monotonic: Callable[[], float] = uptime
     ) -> None:
         self._bucket = Bucket(root, unsafe=unsafe_locks)
-        self._leases = Leases(self._bucket, monotonic, heart or Heartbeats(monotonic))
+        self._heart = Heartbeats(monotonic, threaded=monotonic is uptime)
+        self._leases = Leases(self._bucket, monotonic, self._heart)
         self._probed = unsafe_locks
         self._probing = Lock()
         self._works: dict[str, str] = {}  # work path -> URL of the folder of its attempt
+
+    def beat(self) -> None:
+        """Beat the leases that are due by now, as the thread does that there is for this machine's clock."""
+        self._heart.beat()
 
     def look(self, path: str, identity: str, *, mend: bool = False) -> Seen:
         """What stands there; there is never anything to mend."""
@@ -131,13 +132,25 @@ class ObjectStore:
         """Nothing to wait for: an object store has what it has answered for."""
 
     def remove(self, path: str) -> None:
-        """The record goes first, so that nobody reads what is half gone; the lease last."""
+        """The record goes first, so that nobody reads what is half gone; the lease last.
+
+        Raises `LockError` while the artifact is being made.
+        """
         places = ArtifactPlaces(path)
-        record, lease = (spot(one).key for one in (places.record, places.lease_object))
-        known = read_lease(self._bucket, lease)
-        attempts = [attempt_of(readable(self._bucket.get(record), path)), *(known.attempts if known else ())]
-        self._bucket.delete([record, spot(places.status).key])
-        for attempt in dict.fromkeys(filter(None, attempts)):
-            remove_below(self._bucket, folder_of(path, attempt))
-        remove_below(self._bucket, places.checkpoints)
-        self._bucket.delete([lease])
+        lease = self.claim(path, this_owner())
+        if not isinstance(lease, ObjectLease):
+            raise LockError(
+                f"the artifact '{path}' is being made by {lease}",
+                hint="wait until that has ended, or end it first",
+                code="lease-held",
+            )
+        try:
+            record = spot(places.record).key
+            attempts = (attempt_of(readable(self._bucket.get(record), path)), *lease.earlier)
+            self._bucket.delete([record, spot(places.status).key])
+            for attempt in dict.fromkeys(filter(None, attempts)):
+                remove_below(self._bucket, folder_of(path, attempt))
+            remove_below(self._bucket, places.checkpoints)
+            self._bucket.delete([spot(places.lease_object).key])
+        finally:
+            lease.release()

@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.base.disk import disk_error
-from treadle.base.errors import StepError
-from treadle.base.files import digest_file, digest_folder
+from treadle.base.errors import DiskError
+from treadle.steps.local_output import Made, measure
 from treadle.steps.object_bucket import Bucket
 from treadle.steps.parallel import in_parallel
 from treadle.steps.record import Kind
@@ -22,15 +22,6 @@ _FILES = 4  # at a time
 _PIECE = 8 * 1024 * 1024
 _PIECES = 9000  # S3 takes 10,000 to an object
 _PIECES_AT_A_TIME = 3
-_DIGESTED = 64 * 1024 * 1024  # bytes up to which what was made is read once more for its digest
-
-
-class Made(Struct, frozen=True):
-    """What stands at a work path, measured; `digest` is empty for large ones."""
-
-    kind: Kind
-    size: int = 0
-    digest: str = ""
 
 
 class _File(Struct, frozen=True):
@@ -43,14 +34,14 @@ class _File(Struct, frozen=True):
 def upload(bucket: Bucket, work: str, folder: str, name: str) -> Made:
     """Bring the file at `work` to `folder/name`, or all that the folder there holds to below `folder`.
 
-    Links to files go as the files they lead to; modes and times do not go. Raises `StepError` for what has
-    no place in an object store: links to folders or to nothing, pipes, names that are not UTF-8.
+    Links in a folder go as the files they lead to; modes and times do not go. Raises `DiskError`, also for
+    what has no place in an object store: links to folders or to nothing, pipes, names that are not UTF-8.
     """
-    if not os.path.lexists(work):
-        return Made(Kind.NOTHING)
+    made = measure(work)
+    if made.kind is Kind.NOTHING:
+        return made
     try:
-        single = not os.path.isdir(work)
-        files = [_one(work, "")] if single else list(_walk(work))
+        files = [_one(work, "")] if made.kind is Kind.FILE else list(_walk(work))
     except OSError as error:
         raise disk_error("read", error.filename or work, error) from error
 
@@ -63,10 +54,8 @@ def upload(bucket: Bucket, work: str, folder: str, name: str) -> Made:
         return file.size
 
     size = sum(in_parallel(send, files, _FILES))
-    digest = ""
-    if size <= _DIGESTED and not any(file.link for file in files):  # links count as links in digests
-        digest = digest_file(work) if single else digest_folder(work)
-    return Made(Kind.FILE if single else Kind.FOLDER, size, digest)
+    linked = any(file.link for file in files)  # they count as links in digests, and come back as files
+    return Made(made.kind, size, "" if linked else made.digest)
 
 
 def _send(bucket: Bucket, file: _File, key: str) -> None:
@@ -121,9 +110,9 @@ def _one(path: str, below: str) -> _File:
     return _File(path, below, found.st_size, os.path.islink(path))
 
 
-def _unfit(path: str, why: str) -> StepError:
-    return StepError(
+def _unfit(path: str, why: str) -> DiskError:
+    return DiskError(
         f"cannot bring {path!a} to an object store: {why}",
         hint="let the step write plain files and folders with UTF-8 names",
-        code="unfit-for-store",
+        code="unfit-output",
     )

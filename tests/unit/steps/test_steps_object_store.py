@@ -10,10 +10,9 @@ from itertools import count
 
 import pytest
 
-from treadle.base.errors import DiskError, StepError
+from treadle.base.errors import DiskError, LockError, StepError
 from treadle.base.layout import ArtifactPlaces
 from treadle.steps import staging
-from treadle.steps.heartbeats import Heartbeats
 from treadle.steps.object_bucket import Bucket
 from treadle.steps.object_store import ObjectStore
 from treadle.steps.object_url import spot
@@ -69,7 +68,7 @@ def path() -> str:
 
 def a_store(clock: Clock) -> ObjectStore:
     """A store as another machine would have it, which beats when it is told to."""
-    return ObjectStore("memory://", monotonic=clock, heart=Heartbeats(clock, threaded=False))
+    return ObjectStore("memory://", monotonic=clock)
 
 
 def owner(attempt: str, host: str = "elsewhere") -> Owner:
@@ -273,13 +272,12 @@ def test_a_stolen_lease_never_publishes(store: ObjectStore, clock: Clock, path: 
 
 
 def test_a_lease_that_beats_is_not_taken(store: ObjectStore, clock: Clock, path: str) -> None:
-    heart = Heartbeats(clock, threaded=False)
-    holder = ObjectStore("memory://", monotonic=clock, heart=heart)
+    holder = a_store(clock)
     taken(holder, path)
     for _ in range(10):
         assert store.holder(path) == owner("run.1")
         clock.now += 31
-        heart.beat()
+        holder.beat()
     assert isinstance(store.claim(path, owner("other.1")), Owner)
 
 
@@ -330,10 +328,19 @@ def test_of_two_stores_that_race_for_a_silent_lease_one_wins(clock: Clock, path:
 
 def test_a_lease_whose_object_was_removed_is_claimed_again(store: ObjectStore, path: str) -> None:
     lease = taken(store, path)
-    store.remove(path)
+    Bucket("memory://").delete([spot(ArtifactPlaces(path).lease_object).key])
     lease.check()
     assert store.holder(path) == owner("run.1")
     lease.release()
+
+
+def test_what_is_being_made_is_not_removed(store: ObjectStore, path: str) -> None:
+    lease = taken(store, path)
+    with pytest.raises(LockError, match=r"is being made by .*run\.1"):
+        store.remove(path)
+    lease.release()
+    store.remove(path)
+    assert keys(parent(path)) == []
 
 
 def test_a_torn_artifact_is_told_and_made_anew(store: ObjectStore, path: str) -> None:
@@ -411,9 +418,9 @@ def test_what_has_no_place_in_an_object_store_is_refused_by_name(
         os.mkfifo(f"{work}/it")
     else:
         os.symlink(tmp_path if unfit == "folder" else "nowhere", f"{work}/it")
-    with pytest.raises(StepError) as caught:
+    with pytest.raises(DiskError) as caught:
         store.publish(lease, work, record(path))
-    assert caught.value.diagnostics[0].code == "unfit-for-store"
+    assert caught.value.diagnostics[0].code == "unfit-output"
     assert "/it" in str(caught.value)
 
 
