@@ -28,6 +28,7 @@ from treadle.records.event import EndReason, Outcome
 if TYPE_CHECKING:
     from treadle.backends.local import LocalBackend
     from treadle.backends.payload import Head
+    from treadle.engine.backend import Submission
 
 LINGER = 60.0  # seconds that an actor keeps what it costs after its end, when nobody asks
 _LAST_WORDS = 2.0  # seconds for an answer to be on its way before the process ends
@@ -106,6 +107,8 @@ def run_command(ticket: Ticket, ends: Ends) -> Outcome:
     from treadle.backends.tethered import tethered_argv
     from treadle.engine.backend import Accepted
 
+    if missing := _missing(ticket.submission):
+        return Outcome(reason=EndReason.NEVER_STARTED, message=f"on {host()}: {missing}", host=host())
     tether, held = os.pipe()
     submission = replace(
         ticket.submission,
@@ -122,6 +125,21 @@ def run_command(ticket: Ticket, ends: Ends) -> Outcome:
         backend.close()
         os.close(held)
         os.close(tether)
+
+
+def _missing(submission: Submission) -> str:
+    """Why the command cannot be started here, in the words of this machine's own backend (empty: it can)."""
+    from treadle.backends.local_start import refusal
+    from treadle.base.proc import find_program
+
+    path = submission.env.get("PATH", os.environ.get("PATH", os.defpath))
+    name = submission.argv[0]
+    try:
+        os.stat(submission.cwd)
+        os.stat(os.path.join(submission.cwd, find_program(name, path, submission.cwd)))
+    except OSError as error:
+        return refusal(submission, error)
+    return ""
 
 
 def _wait(backend: LocalBackend, job: str, ends: Ends) -> Outcome:

@@ -177,7 +177,7 @@ class RayBackend:
 
     def poll(self, jobs: Sequence[str]) -> list[JobReport]:
         for job in jobs:
-            if job not in self._held and not self._steps.holds(job):
+            if job not in self._logs:
                 self._adopt(job)
         self._on_time()
         reports = self._steps.take()
@@ -263,6 +263,7 @@ class RayBackend:
         import ray
 
         self._cluster.join()
+        self._logs[job] = self._log_of(job)
         try:
             actor = ray.get_actor(job, namespace=self._cluster.namespace)
         except ValueError:
@@ -303,10 +304,16 @@ class RayBackend:
         return {}
 
     def logs(self, job: str) -> list[str]:
-        if job not in self._logs and (path := self._told_paths([job]).get(job)):
-            run = RunFolder(os.path.dirname(os.path.dirname(path)))
-            self._logs[job] = run.attempt_log(int(os.path.basename(path).split(".")[0]))
-        return [self._logs[job]] if job in self._logs else []
+        log = self._logs.get(job) or self._log_of(job)
+        return [log] if log else []
+
+    def _log_of(self, job: str) -> str:
+        """The log of an attempt of any run of the work folder (empty: it is of none)."""
+        told = self._told_paths([job]).get(job)
+        if told is None:
+            return ""
+        run, number = RunFolder(os.path.dirname(os.path.dirname(told))), job.rpartition("-")[2]
+        return run.attempt_log(int(number, 36))
 
     def find(self, names: Sequence[str]) -> dict[str, str]:
         """Those whose actors live, by one question, and those that have written down their end."""

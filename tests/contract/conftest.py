@@ -1,0 +1,51 @@
+"""The backends that are held to the contract, and the bench that holds them.
+
+A backend joins by one more `Kind` here. One that needs a world of its own (a Ray, a scheduler) is there only
+where a variable says where that world is: the test that starts it sets it, and runs this suite within.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from contract_bench import LOCAL, Bench, Kind
+
+from treadle.engine.backend import ExecutorBackend
+from treadle.plan.task import Resources, Where
+from treadle.steps.book import StepBook
+
+RAY = os.environ.get("TREADLE_CONTRACT_RAY", "")
+
+
+@contextmanager
+def ray(folder: Path, book: StepBook) -> Iterator[ExecutorBackend]:
+    from treadle.backends.ray_backend import RayBackend
+    from treadle.backends.ray_cluster import RayCluster
+
+    backend = RayBackend(RayCluster(RAY), book=book, workdir=str(folder))
+    yield backend
+    backend.close()
+
+
+KINDS = [LOCAL]
+if RAY:
+    KINDS = [Kind("ray", ray, Where.CLIENT, Resources(partition="long", nodes=2))]
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.name)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    return request.param
+
+
+@pytest.fixture
+def bench(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.chdir(tmp_path)
+    book = StepBook()
+    with kind.make(tmp_path, book) as backend:
+        made = Bench(kind, tmp_path, backend, book)
+        yield made
+        made.close()
