@@ -13,7 +13,18 @@ from treadle.base.layout import RunFolder
 from treadle.decide.reason import Answer, Upstream, Verdict
 from treadle.engine.budget import Budget
 from treadle.engine.loop import DriveOptions, drive
-from treadle.engine.news import Ended, Examine, Examined, Finish, Launch, News, Opened, Started
+from treadle.engine.news import (
+    Added,
+    Ended,
+    Examine,
+    Examined,
+    Finish,
+    Launch,
+    News,
+    Opened,
+    Sealed,
+    Started,
+)
 from treadle.engine.state import Machine, Settings
 from treadle.plan.task import Resources, ScheduledPlan, ScheduledTask
 from treadle.records.event import End, EndReason, Event, Outcome
@@ -48,6 +59,14 @@ def layers(size: int) -> list[ScheduledTask]:
     return made
 
 
+def steps_wide(size: int) -> list[ScheduledTask]:
+    return [plans.step(f"@t{at}") for at in range(size)]
+
+
+def steps_chain(size: int) -> list[ScheduledTask]:
+    return [plans.step(f"@t{at}", [f"@t{at - 1}"] if at else []) for at in range(size)]
+
+
 def shapes(size: int) -> list[ScheduledTask]:
     """Every task asks for an amount of memory of its own."""
     return [plans.task(f"t{at}", resources=Resources(memory=1000 + at)) for at in range(size)]
@@ -55,7 +74,7 @@ def shapes(size: int) -> list[ScheduledTask]:
 
 def run(plan: ScheduledPlan, outcome: Outcome = OK, answers: dict[str, Answer] | None = None) -> Machine:
     """Through the machine with answers at once."""
-    machine = Machine(Settings(keep_going=True), Budget(threads=2, memory=1 << 40))
+    machine = Machine(Settings(keep_going=True), Budget(threads=2, memory=1 << 40, slots=2))
     turn = machine.handle([Opened(plan, plans.decision(plan, answers))], 0.0)
     while not machine.finished:
         news: list[News] = []
@@ -87,7 +106,7 @@ def calls(act: Callable[[], Any]) -> int:
     return count
 
 
-@pytest.mark.parametrize("shape", [wide, chain, gather, layers, shapes])
+@pytest.mark.parametrize("shape", [wide, chain, gather, layers, shapes, steps_wide, steps_chain])
 def test_the_machine_does_the_same_work_for_each_task_however_many_there_are(
     shape: Callable[[int], list[ScheduledTask]],
 ) -> None:
@@ -109,7 +128,7 @@ def test_cut_off_and_blocking_cost_the_same_for_each_task_too(
         assert many < 1.25 * few
 
 
-@pytest.mark.parametrize("shape", [wide, chain])
+@pytest.mark.parametrize("shape", [wide, chain, steps_wide, steps_chain])
 def test_a_hundred_thousand_tasks_go_through(shape: Callable[[int], list[ScheduledTask]]) -> None:
     assert run(plans.plan(shape(100_000))).counts[End.SUCCEEDED] == 100_000
 
@@ -130,7 +149,49 @@ class Nothing:
         pass
 
 
-def test_the_loop_does_the_same_work_for_each_task(tmp_path: Path) -> None:
+def in_batches(size: int, batch: int) -> Machine:
+    """Steps that arrive in batches, each with the chain of its place in them; two batches ahead."""
+    machine = Machine(Settings(forget=True), Budget(slots=2))
+    empty = plans.plan([])
+    turn = machine.handle([Opened(empty, plans.decision(empty), more=True)], 0.0)
+    arrived = 0
+    while not machine.finished:
+        news: list[News] = []
+        for command in turn.commands:
+            if isinstance(command, Launch):
+                news += (
+                    Started(command.task.id, command.n, str(command.n)),
+                    Ended(command.task.id, command.n, OK),
+                )
+        if arrived < size and machine.counts[End.SUCCEEDED] > arrived - 2 * batch:
+            made = range(arrived, arrived + batch)
+            needs = [[f"@t{at - batch}"] if at >= batch else [] for at in made]
+            plan = plans.plan([plans.step(f"@t{at}", its) for at, its in zip(made, needs)])
+            news.append(Added(plan, plans.decision(plan)))
+            arrived += batch
+        elif arrived >= size and not news:
+            news.append(Sealed())
+        turn = machine.handle(news, 0.0)
+    return machine
+
+
+def test_a_batch_costs_the_same_however_many_came_before() -> None:
+    few, many = calls(lambda: in_batches(300, 10)) / 300, calls(lambda: in_batches(3000, 10)) / 3000
+    assert many < 1.25 * few
+
+
+def test_of_a_stream_only_the_ends_are_kept() -> None:
+    machine = in_batches(20_000, 20)
+    assert machine.counts[End.SUCCEEDED] == 20_000
+    kept = {name: len(held) for name, held in vars(machine).items() if hasattr(held, "__len__")}
+    large = {name for name, size in kept.items() if size > 100}
+    assert large == {"_gone"}
+
+
+@pytest.mark.parametrize("chain", [chain, steps_chain])
+def test_the_loop_does_the_same_work_for_each_task(
+    tmp_path: Path, chain: Callable[[int], list[ScheduledTask]]
+) -> None:
     def through(size: int) -> None:
         plan = plans.plan(chain(size))
         result = drive(
@@ -139,7 +200,7 @@ def test_the_loop_does_the_same_work_for_each_task(tmp_path: Path) -> None:
             Past(),
             FakeBackend(),
             Nothing(),  # type: ignore[arg-type]
-            DriveOptions(jobs=2),
+            DriveOptions(jobs=2, max_concurrent=2),
             run=RunFolder(str(tmp_path)),
             workdir=str(tmp_path),
             clock=JumpingClock(),
