@@ -31,11 +31,10 @@ from treadle.steps.record import (
     Standing,
 )
 from treadle.steps.result import returned
+from treadle.steps.storage import Storage
 from treadle.steps.store import ArtifactStore, Lease, LeaseLost
 from treadle.steps.stores import store_for
 
-_PATIENCE = 600.0  # seconds that finished work waits for its storage to come back
-_LONGEST_PAUSE = 10.0
 _LONGEST_ERROR = 4000
 
 
@@ -81,8 +80,9 @@ def _make(order: Order, store: ArtifactStore, lease: Lease, asked: Callable[[], 
             _tell(order, store, Standing.RUNNING, started)
         work = store.work(order.path, order.attempt, resumable=order.resumable)
         context = _context(order, work, found, cancelled) if wants_context(fn) else None
-        record = _call(order, fn, work, context)
-        record = _publish(store, lease, work, record, replaces, asked)
+        storage = Storage(lease, work, asked)
+        record = _call(order, fn, work, context, storage)
+        record = _publish(order, store, storage, record, replaces)
     except BaseException as error:
         _give_up(order, store, work, started, error, asked())
         raise
@@ -138,11 +138,14 @@ def _function(order: Order) -> Callable[..., Any]:
     return order.fn
 
 
-def _call(order: Order, fn: Callable[..., Any], work: str, context: StepContext | None) -> ArtifactRecord:
+def _call(
+    order: Order, fn: Callable[..., Any], work: str, context: StepContext | None, storage: Storage
+) -> ArtifactRecord:
     """Call the function; the record of what came of it, without what only the store knows."""
     started, before, cpu = time.time(), time.monotonic(), _cpu(order)
     value = fn(work) if context is None else fn(work, ctx=context)
     wall, cpu = time.monotonic() - before, _cpu(order) - cpu
+    made = storage.has_work()
     return ArtifactRecord(
         identity=order.identity,
         name=order.name,
@@ -150,7 +153,7 @@ def _call(order: Order, fn: Callable[..., Any], work: str, context: StepContext 
         hash_attrs=dict(order.attrs),
         deps=order.deps,
         path=order.path,
-        result=_result(order, value, context, work),
+        result=_result(order, value, context, made=made),
         code=order.code,
         provenance=replace(order.provenance, started=started, ended=started + wall, attempt=order.attempt),
         wall=wall,
@@ -173,9 +176,9 @@ def _context(order: Order, work: str, found: Sequence[Found], cancelled: Callabl
     )
 
 
-def _result(order: Order, value: Any, context: StepContext | None, work: str) -> Result | None:
+def _result(order: Order, value: Any, context: StepContext | None, *, made: bool) -> Result | None:
     if not order.writes_record:
-        return returned(value, name=order.name, made=os.path.lexists(work))
+        return returned(value, name=order.name, made=made)
     if context is None or context.written is None:
         raise StepError(
             f"step '{order.name}' says writes_record=True, but ended without a call of ctx.write_record",
@@ -186,38 +189,15 @@ def _result(order: Order, value: Any, context: StepContext | None, work: str) ->
 
 
 def _publish(
-    store: ArtifactStore,
-    lease: Lease,
-    work: str,
-    record: ArtifactRecord,
-    replaces: ArtifactRecord | None,
-    cancelled: Callable[[], bool],
+    order: Order, store: ArtifactStore, storage: Storage, record: ArtifactRecord, over: ArtifactRecord | None
 ) -> ArtifactRecord:
-    """Publish; work that is done waits for storage that is out, as long as the lease is ours after it."""
     try:
-        lease.check()
-        return store.publish(lease, work, record, replaces=replaces)
+        return store.publish(storage.lease, storage.work, record, replaces=over)
     except DiskError as error:
-        if not _came_back(lease, cancelled):
+        if error.diagnostics[0].code == "disk-full" or storage.is_there():
             raise
-        if error.diagnostics[0].code == "disk-full":
-            raise
-    return store.publish(lease, work, record, replaces=replaces)
-
-
-def _came_back(lease: Lease, cancelled: Callable[[], bool]) -> bool:
-    """Wait until the lease can be looked at and is ours; False: that took too long, or is not wanted."""
-    until, pause = time.monotonic() + _PATIENCE, 0.1
-    while True:
-        try:
-            lease.check()
-        except DiskError:
-            if cancelled() or time.monotonic() >= until:
-                return False
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-        else:
-            return True
+    storage.wait()
+    return store.publish(storage.lease, storage.work, record, replaces=over)
 
 
 def _give_up(

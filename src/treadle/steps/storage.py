@@ -1,0 +1,65 @@
+"""Finished work whose storage is out: it is kept, and published once that is back and the lease ours."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from treadle.base.errors import DiskError
+from treadle.base.files import is_there
+from treadle.steps.store import Lease
+
+PATIENCE = 600.0  # seconds that work which is done waits for its storage
+_FIRST, _LAST = 0.1, 10.0  # seconds between two looks
+
+
+class Storage:
+    """What one attempt made, and the storage under it. `cancelled`: nobody wants to wait any more."""
+
+    __slots__ = ("_cancelled", "lease", "work")
+
+    def __init__(self, lease: Lease, work: str, cancelled: Callable[[], bool]) -> None:
+        self.lease = lease
+        self.work = work
+        self._cancelled = cancelled
+
+    def has_work(self) -> bool:
+        """Whether the function made anything at its path; as long as that cannot be seen, it is waited for.
+
+        The folder was made for it: where that is gone, a mount is. Raises `DiskError`, `LeaseLost`.
+        """
+        if is_there(self.work):
+            return True
+        if not self._has_folder():
+            self.wait()
+        return is_there(self.work)
+
+    def is_there(self) -> bool:
+        """Whether the lease and the work can be seen. Raises `LeaseLost`."""
+        return self._problem() is None
+
+    def wait(self) -> None:
+        """Wait until both can be seen. Raises `DiskError` when that takes too long, `LeaseLost`."""
+        until, pause = time.monotonic() + PATIENCE, _FIRST
+        while (problem := self._problem()) is not None:
+            if self._cancelled() or time.monotonic() >= until:
+                raise problem
+            time.sleep(pause)
+            pause = min(2 * pause, _LAST)
+
+    def _problem(self) -> DiskError | None:
+        try:
+            self.lease.check()
+        except DiskError as error:
+            return error
+        if self._has_folder():
+            return None
+        return DiskError(
+            f"the folder of its work path {self.work} is gone, and with it what the step made",
+            hint="look whether the file system is mounted; who cleans up there must leave what is being made",
+            code="work-gone",
+        )
+
+    def _has_folder(self) -> bool:
+        return os.path.isdir(os.path.dirname(self.work))
