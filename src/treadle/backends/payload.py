@@ -29,6 +29,7 @@ from treadle.steps.loading import loading
 from treadle.steps.order import Done, Order
 from treadle.steps.perform import in_a_line, own_frames_off
 from treadle.steps.record import ArtifactRecord, Owner
+from treadle.steps.stores import refuse_elsewhere
 
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 _PRIVATE_FILE, _PRIVATE_FOLDER = 0o600, 0o700
@@ -102,6 +103,7 @@ def _unpicklable(name: str, error: Exception) -> Diagnostic:
 
 def encode(order: Order, answer: str) -> bytes:
     """A payload whose answer is to be written to the path `answer`. Raises `StepError`."""
+    refuse_elsewhere(order.name, [order.path, *(dep.path for dep in order.deps)])
     path = tuple(os.path.abspath(one) for one in sys.path)
     head = Head(python=PYTHON, treadle=__version__, path=path, answer=answer)
     try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from treadle.base.errors import StepError
-from treadle.steps.object_url import SCHEMES, scheme_of, spot
+from treadle.steps.object_url import MEMORY, SCHEMES, scheme_of, spot
 
 if TYPE_CHECKING:
     from treadle.steps.store import ArtifactStore
@@ -47,6 +48,18 @@ def local_path(path: str) -> str:
             code="bad-url",
         )
     return slash + rest
+
+
+def refuse_elsewhere(name: str, paths: Iterable[str]) -> None:
+    """Raise `StepError` where a step that runs in another process writes or reads this one's memory."""
+    for path in paths:
+        if scheme_of(path) == MEMORY:
+            raise StepError(
+                f"step '{name}' runs in a process of its own, which cannot reach '{path}'",
+                hint="memory:// is the memory of this process alone: take another prefix, or run the step"
+                " in a thread (without resources, timeout, env_vars and isolation)",
+                code="memory-elsewhere",
+            )
 
 
 def _make(root: str, unsafe_locks: bool) -> ArtifactStore:

@@ -26,7 +26,7 @@ from treadle.steps.record import (
     Standing,
 )
 from treadle.steps.store import Lease, LeaseLost
-from treadle.steps.stores import local_path, store_for
+from treadle.steps.stores import local_path, refuse_elsewhere, store_for
 
 NAMES = count()
 ID = "0123456789abcdef0123456789abcdef"
@@ -510,3 +510,10 @@ def test_of_many_who_publish_at_a_time_one_record_counts(store: ObjectStore, pat
 
 def set_of(records: Iterator[ArtifactRecord]) -> set[str]:
     return {one.provenance.attempt for one in records}
+
+
+def test_the_memory_of_a_process_is_not_for_steps_in_another() -> None:
+    with pytest.raises(StepError, match="memory of this process alone") as caught:
+        refuse_elsewhere("train", ["s3://bucket/a", "memory://a"])
+    assert caught.value.diagnostics[0].code == "memory-elsewhere"
+    refuse_elsewhere("train", ["s3://bucket/a", "/data/a"])
