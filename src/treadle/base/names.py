@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from treadle.base.digest import blake2b
 
@@ -35,6 +36,7 @@ def step_id(name: str, identity: str) -> str:
     return f"@{encode(name)}_{identity[:12]}"
 
 
+@lru_cache(maxsize=64)
 def job_prefix(run: str) -> str:
     """What the names of all jobs of a run begin with: `t`, 40 bits of the run's id, `-`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, cast
 
 from msgspec import Struct
 
@@ -134,3 +134,9 @@ class ExecutorBackend(Protocol):
     def close(self) -> None:
         """Give back what is held. Jobs are not touched."""
         ...
+
+
+def part_for(backend: ExecutorBackend, task: ScheduledTask) -> ExecutorBackend:
+    """The backend that runs this task: one of two that are joined (those have a `part`), else itself."""
+    part = getattr(backend, "part", None)
+    return backend if part is None else cast(ExecutorBackend, part(task))

@@ -8,7 +8,15 @@ from collections.abc import Mapping
 
 from treadle.base.errors import DiskError, SchedulerError
 from treadle.engine.attempt import Attempt
-from treadle.engine.backend import Accepted, ExecutorBackend, JobReport, JobStatus, Refused, Submission
+from treadle.engine.backend import (
+    Accepted,
+    ExecutorBackend,
+    JobReport,
+    JobStatus,
+    Refused,
+    Submission,
+    part_for,
+)
 from treadle.engine.check import Eyes
 from treadle.engine.conclude import Concluder
 from treadle.engine.inbox import Inbox
@@ -99,7 +107,7 @@ class Jobs:
             self._inbox.tell(RefusedNews(attempt.task.id, attempt.n, answer.message))
             return
         attempt.job = answer.job
-        attempt.running = not self._backend.abilities.batch
+        attempt.running = not part_for(self._backend, attempt.task).abilities.batch
         self._held[answer.job] = attempt
         self._concluder.accepted(attempt)
         self._inbox.tell(Started(attempt.task.id, attempt.n, answer.job, answer.started, attempt.running))

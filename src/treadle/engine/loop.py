@@ -167,7 +167,7 @@ class BackendDriver:
             run=run,
             place=place,
             plan=plan.name,
-            backend=backend.name,
+            backend=backend,
             past=past,
             eyes=eyes,
             secrets=secrets or {},

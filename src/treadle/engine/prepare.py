@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from treadle.base.digest import blake2b
 from treadle.base.files import is_there, make_parents, remove, write_whole
 from treadle.base.layout import RunFolder
+from treadle.base.names import job_name
 from treadle.engine.attempt import Attempt
-from treadle.engine.backend import Submission
+from treadle.engine.backend import ExecutorBackend, Submission, part_for
 from treadle.engine.check import Eyes
 from treadle.engine.compose import ATTEMPT, Composed, Place, compose, environment
 from treadle.engine.news import Launch
@@ -17,9 +17,6 @@ from treadle.engine.slate import EMPTY, Moved, look_over, recorded_outputs, swee
 from treadle.plan.task import ScheduledTask
 from treadle.records.event import AttemptSubmitted, FileRecord, evidence_key
 from treadle.records.past import Past
-
-_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
-_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class Preparer:
@@ -31,7 +28,7 @@ class Preparer:
         run: RunFolder,
         place: Place,
         plan: str,
-        backend: str,
+        backend: ExecutorBackend,
         past: Past,
         eyes: Eyes,
         secrets: Mapping[str, str],
@@ -45,7 +42,6 @@ class Preparer:
         self._eyes = eyes
         self._secrets = secrets
         self._grace = grace
-        self._prefix = _prefix(run.run)
         self._id = run.run
         # From the work folder, where commands run: of plain characters, whatever its own name is.
         self._relative = RunFolder(os.path.relpath(run.root, place.workdir))
@@ -70,8 +66,8 @@ class Preparer:
             task=launch.task.id,
             attempt=launch.attempt,
             n=launch.n,
-            name=self._prefix + _base36(launch.n),
-            backend=self._backend,
+            name=job_name(self._id, launch.n),
+            backend=part_for(self._backend, launch.task).name,
             outputs=launch.task.outputs,
             before=before,
             resumable=launch.task.policy.resumable,
@@ -128,7 +124,7 @@ class Preparer:
             task=task,
             attempt=attempt.attempt,
             n=n,
-            name=self._prefix + _base36(n),
+            name=job_name(self._id, n),
             argv=argv,
             env=env,
             cwd=self._place.workdir,
@@ -146,18 +142,3 @@ class Preparer:
             path = os.path.join(self._place.workdir, made.input_list)
             make_parents(path)
             write_whole(path, "".join(f"{one}\n" for one in task.inputs).encode())
-
-
-def _prefix(run: str) -> str:
-    """`t` and 40 bits of the run: with the attempt's number at most 15 characters up to 36^5 attempts,
-    which is what old PBS and SGE take."""
-    number = int.from_bytes(blake2b(run.encode(), digest_size=5).digest())
-    return "t" + "".join(_BASE32[(number >> shift) & 31] for shift in range(35, -1, -5)) + "-"
-
-
-def _base36(number: int) -> str:
-    digits = ""
-    while number:
-        number, digit = divmod(number, 36)
-        digits = _BASE36[digit] + digits
-    return digits
