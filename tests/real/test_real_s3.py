@@ -370,3 +370,48 @@ def test_a_missing_bucket_and_missing_credentials_are_told(s3: str, monkeypatch:
     with pytest.raises(DiskError) as caught:
         ObjectStore("s3://no-such-bucket")
     assert caught.value.diagnostics[0].code == "no-credentials"
+
+
+PIPELINE = """
+import sys
+from treadle import ResourceConfig, StepRunner, StepSpec
+
+def tokens(out):
+    with open(out, "w") as file:
+        file.write("a b c")
+
+def counted(out, ctx):
+    with open(ctx.path("tokens")) as file:
+        words = file.read().split()
+    with open(out, "w") as file:
+        file.write(str(len(words)))
+    return len(words)
+
+first = StepSpec(name="tokens", fn=tokens)
+second = StepSpec(name="count/of words", fn=counted, deps=[first], resources=ResourceConfig(cpu=1))
+if __name__ == "__main__":
+    print(StepRunner(prefix=sys.argv[1]).run([second]))
+"""
+
+
+def test_steps_in_threads_and_in_processes_build_on_each_other_in_s3(
+    s3: str, path: str, tmp_path: pathlib.Path
+) -> None:
+    script = tmp_path / "pipeline.py"
+    script.write_text(PIPELINE)
+    prefix = ArtifactPlaces(path).parent
+
+    def run() -> str:
+        command = [sys.executable, str(script), prefix]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert run() == "2 succeeded\n"
+    assert run() == "1 up to date\n"
+    records = list(a_store(Clock()).records(prefix))
+    assert [(one.name, one.result and one.result.value) for one in records] == [
+        ("count/of words", 3),
+        ("tokens", None),
+    ]
+    assert os.listdir(tmp_path / "staging") == ["resume"]

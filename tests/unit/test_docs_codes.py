@@ -19,7 +19,15 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs" / "format.md"
 KEBAB = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+\Z")
 WORD = re.compile(r"[a-z]+\Z")  # at the place of a code; those of notes about a run have underscores
 # Strings that look like a code and are none: names of encodings, of a command, a group, of threads.
-NO_CODES = {"utf-8", "utf-8-sig", "dry-run", "auto-discovered", "treadle-aside", "treadle-heart"}
+NO_CODES = {
+    "utf-8",
+    "utf-8-sig",
+    "dry-run",
+    "auto-discovered",
+    "treadle-aside",
+    "treadle-heart",
+    "treadle-store",
+}
 # Codes that are put together, by the text that does it.
 COMPOSED = {
     "f'shared-{kind}'": {"shared-log", "shared-benchmark"},
