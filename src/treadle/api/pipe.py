@@ -73,7 +73,7 @@ class View(Struct, frozen=True, kw_only=True):
     """Everything that one trip down the pipe saw: the basis of preview, run, why and status.
 
     `beyond` are warnings of requests that this machine cannot meet: a run cuts or refuses them. `book`,
-    `seen` and `asked` as in `Planned`.
+    `seen`, `asked` and `stream` as in `Planned`.
     """
 
     workflow: Workflow
@@ -89,6 +89,7 @@ class View(Struct, frozen=True, kw_only=True):
     book: StepBook | None = None
     seen: dict[str, Seen] = {}
     asked: tuple[str, ...] = ()
+    stream: bool = False
 
     @property
     def state(self) -> StateFolder:
@@ -100,7 +101,7 @@ class Planned(Struct, frozen=True, kw_only=True):
 
     `book` has the steps of the plan (None: it has none), `seen` what stood at their paths, by task id, and
     `asked` the ids of those that a pipeline was asked for. Of steps alone `workflow` is one without rules:
-    the file, its folder and a name.
+    the file, its folder and a name. `stream`: they arrive as the run goes on.
     """
 
     workflow: Workflow
@@ -111,6 +112,7 @@ class Planned(Struct, frozen=True, kw_only=True):
     book: StepBook | None = None
     seen: dict[str, Seen] = {}
     asked: tuple[str, ...] = ()
+    stream: bool = False
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -252,7 +254,8 @@ def view_of(planned: Planned, request: Request, past: Past, *, fallen: frozenset
     """
     forced: frozenset[str] = frozenset()
     if request.force:
-        forced = select(planned.plan, request.targets, workdir=planned.workdir, upstream=False)
+        targets = planned.asked if planned.asked and planned.selected is not None else request.targets
+        forced = select(planned.plan, targets, workdir=planned.workdir, upstream=False)
     selected = planned.selected
     options = DecideOptions(
         selected=selected if selected is not None and len(selected) < len(planned.plan.tasks) else None,
@@ -289,6 +292,7 @@ def view_of(planned: Planned, request: Request, past: Past, *, fallen: frozenset
         book=planned.book,
         seen=planned.seen,
         asked=planned.asked,
+        stream=planned.stream,
     )
 
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from treadle.api import pipeline
 from treadle.api.pipe import Planned, Request, work_folder
 from treadle.api.step_names import StepNames
-from treadle.api.steps_pipe import Places, steps_planned
-from treadle.base.errors import OptionError
+from treadle.api.steps_pipe import Places, client_is_local, steps_planned
+from treadle.base.errors import OptionError, StepError
 from treadle.base.place import Diagnostic, Severity
 from treadle.plan.select import select
 from treadle.rules.schema import Workflow
@@ -54,17 +54,8 @@ def places_of(request: Request, workdir: str, prefix: str = "") -> Places:
         workdir=workdir,
         prefix=found if paths.is_url(found) else os.path.join(workdir, found),
         unsafe_locks=request.unsafe_locks,
-        client_is_local=_client_is_local(),
+        client_is_local=client_is_local(),
     )
-
-
-def _client_is_local() -> bool:
-    """Whether steps with resources stay on this machine: the environment alone says otherwise here."""
-    if os.environ.get("TREADLE_CLIENT", "local") in ("", "local"):
-        return True
-    from treadle.backends.clients import current_client
-
-    return bool(current_client().is_local)
 
 
 def pipeline_planned(request: Request) -> Planned:
@@ -95,4 +86,6 @@ def planned_steps(opened: Opened, steps: Sequence[StepSpec], request: Request) -
     planned = steps_planned(asked, places, workflow=opened.workflow, forced=forced)
     ids = tuple(dict.fromkeys(step.task_id for step in asked))
     selected = select(planned.plan, ids, workdir=places.workdir) if opened.targets else None
+    if request.strict and planned.warnings:
+        raise StepError(replace(one, severity=Severity.ERROR) for one in planned.warnings)
     return replace(planned, selected=selected, asked=ids)

@@ -60,12 +60,16 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
 
 class RunReport(Struct, frozen=True, kw_only=True):
-    """What came of it; `result` and `folder` are None when nothing had to run, or it was not agreed to."""
+    """What came of it; `result` and `folder` are None when nothing had to run, or it was not agreed to.
+
+    `errors` are what went wrong with steps that were still to come (streams, growth).
+    """
 
     exit_code: int
     view: View
     result: DriveResult | None = None
     folder: RunFolder | None = None
+    errors: tuple[BaseException, ...] = ()
 
 
 class Front(Protocol):
@@ -104,14 +108,21 @@ def run(request: Request, options: RunOptions, front: Front) -> RunReport:
     mask = mask_of(planned.workflow)
     if not needs_lock(planned.plan):
         with alone(planned.workdir, mask=mask, assume_dead=options.assume_dead, say=front.say) as session:
-            return carry_out(session, view_of(planned, request, session.past), options, front)
+            view = view_of(planned, request, session.past)
+            from treadle.api.pipeline_run import mixed_run
+
+            return mixed_run(session, view, request, options, front)
     with hold(
         planned.workdir, mask=mask, wait=options.wait, assume_dead=options.assume_dead, say=front.say
     ) as session:
         if session.recovered.interrupted:
             planned = plan_of(request)
         view = view_of(planned, request, session.past) if first is None or session.past.size else first
-        return carry_out(session, view, options, front)
+        if view.book is None:
+            return carry_out(session, view, options, front)
+        from treadle.api.pipeline_run import mixed_run  # workflows without steps do not need it
+
+        return mixed_run(session, view, request, options, front)
 
 
 def carry_out(

@@ -151,11 +151,12 @@ def _told(file: str, error: BaseException) -> StepError:
             "while a file is loaded, StepRunner.run only notes its steps: put what uses its report below "
             "if __name__ == '__main__'"
         )
-    return StepError([Diagnostic("pipeline-failed", "\n".join(_lines(error, file)), where, hint)])
+    return StepError([Diagnostic("pipeline-failed", "\n".join(exception_lines(error)), where, hint)])
 
 
-def _lines(error: BaseException, file: str) -> Iterator[str]:
-    """The exception, then the lines that it came through, and what it came from."""
+def exception_lines(error: BaseException) -> Iterator[str]:
+    """An exception as it is told: what it is, the person's own lines that it came through, and what it came
+    from."""
     from traceback import format_exception_only, format_list
 
     shown: set[int] = set()

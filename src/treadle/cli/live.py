@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from treadle.base.layout import RunFolder
@@ -14,7 +14,7 @@ from treadle.base.units import format_duration
 from treadle.cli.again import Again
 from treadle.cli.printer import Printer
 from treadle.cli.streams import Lasting
-from treadle.cli.words import ENDS, count, listed, notice, outcome
+from treadle.cli.words import ENDS, count, listed, notice, outcome, visible
 from treadle.records.event import AttemptEnded, End, Event, Noticed, TaskSettled
 from treadle.report.tally import Tally
 
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 LAST_LINES = 10  # of the log of a failed task
 WIDEST = 300  # characters of each of them
+MOST_LINES = 30  # of the traceback of a step that failed
 
 
 class Watcher(Protocol):
-    """What the driver tells its events to."""
+    """What the driver tells its events to. `errors` are the exceptions that ended steps, by task id."""
 
     tally: Tally
+    errors: Mapping[str, BaseException]
 
     def open(self, folder: RunFolder) -> None:
         """The run has a folder now."""
@@ -51,6 +53,7 @@ class PlainWatcher:
         self.printer = printer
         self.mask = mask
         self.again = again
+        self.errors: Mapping[str, BaseException] = {}
         self.folder: RunFolder | None = None
 
     def open(self, folder: RunFolder) -> None:
@@ -89,9 +92,19 @@ class PlainWatcher:
     def failure_lines(self, event: TaskSettled) -> list[str]:
         """A failure at once: what, the last lines of its log, and the way to see more."""
         style = self.printer.style
-        lines = [style(f"{self._counter()} failed {event.task}: {outcome(event.outcome)}", "red", err=True)]
-        if self.folder is not None and event.n:
+        error = self.errors.get(event.task)
+        how = outcome(event.outcome)
+        if error is not None:
+            how = how.removeprefix("failed: ")
+        lines = [style(f"{self._counter()} failed {event.task}: {how}", "red", err=True)]
+        if error is not None:
+            from treadle.api.user_code import exception_lines
+
+            told = "\n".join(exception_lines(error)).splitlines()[1:]  # the first one was said just now
+            lines += [style(f"    {visible(line)}", "dim", err=True) for line in told[-MOST_LINES:]]
+        elif self.folder is not None and event.n:
             lines += [style(f"    {line}", "dim", err=True) for line in log_end(self.folder, event.n)]
+        if self.folder is not None and event.n and os.path.exists(self.folder.attempt_log(event.n)):
             lines.append(f"    more: {self.again.records('logs', event.task)}")
         return lines
 
@@ -201,16 +214,26 @@ def _cut(line: str) -> str:
     return line if len(line) <= WIDEST else f"{line[:half]} ... {line[-half:]}"
 
 
-def last_words(tally: Tally, printer: Printer, seconds: float, again: Again) -> list[str]:
-    """The end of a run: what was done; what failed, why, what it blocked, and how to look further."""
+def last_words(
+    tally: Tally,
+    printer: Printer,
+    seconds: float,
+    again: Again,
+    errors: Mapping[str, BaseException] | None = None,
+) -> list[str]:
+    """The end of a run: what was done; what failed, why, what it blocked, and how to look further.
+
+    `errors` are the exceptions of steps that failed, by task id: such a step has no log to look at.
+    """
     numbers = [f"{number} {ENDS[end]}" for end, number in tally.ends.items() if number]
     lines = [f"{', '.join(numbers) or 'nothing was run'} in {format_duration(max(0.1, round(seconds, 1)))}"]
     for failure in tally.failures[:20]:
         lines.append(printer.style(f"{failure.task} {outcome(failure.outcome)}", "red", err=True))
         if blocked := tally.blocked.get(failure.task):
             lines.append(f"  blocked {count(len(blocked), 'task')}: {listed(blocked, 3)}")
-        look, attempt = again.records("logs", failure.task), again.workflow("exec", failure.task)
-        lines.append(f"  look: {look}    try: {attempt}")
+        attempt = f"try: {again.workflow('exec', failure.task)}"
+        look = "" if failure.task in (errors or {}) else f"look: {again.records('logs', failure.task)}    "
+        lines.append(f"  {look}{attempt}")
     if len(tally.failures) > 20:
         lines.append(f"and {len(tally.failures) - 20} more failed: {again.records('status')}")
     return lines

@@ -8,19 +8,28 @@ import select
 import sys
 from typing import BinaryIO
 
+from treadle.api.pipe import is_pipeline
 from treadle.base.disk import disk_error
 from treadle.base.errors import OptionError
 from treadle.base.layout import RunFolder, StateFolder, private_log
-from treadle.base.names import nearest
+from treadle.base.names import encode, nearest
 from treadle.cli.printer import Printer
-from treadle.cli.status_command import add_run, run_folder, tally_of
+from treadle.cli.status_command import add_run, folder_of, run_folder, tally_of
 from treadle.records.past import journaled_runs
 from treadle.records.runs import is_live
 from treadle.report.tally import Tally
 
+# Of steps without resources, timeout or variables of their own.
+IN_THREAD = "steps that run in a thread print to stdout and stderr of the run itself"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("tasks", nargs="*", metavar="TASK", help="task ids or rule names")
+    parser.add_argument(
+        "tasks",
+        nargs="*",
+        metavar="[FILE] [TASK]",
+        help="a workflow or pipeline, whose folder is meant; then task ids, or names of rules or steps",
+    )
     add_run(parser)
     parser.add_argument("--failed", action="store_true", help="of all tasks that failed")
     parser.add_argument("-f", "--follow", action="store_true", help="go on as the task writes")
@@ -29,6 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
+    if args.tasks and (is_pipeline(args.tasks[0]) or args.tasks[0].endswith(".oxoflow")):
+        file, _, entry = args.tasks.pop(0).partition(".py:")
+        args.tasks += [entry] if entry else []
+        args.workdir = args.workdir or folder_of(f"{file}.py" if entry else file)
     if not args.tasks and not args.failed:
         raise OptionError("logs needs a task", hint="or --failed for all that failed")
     found = _attempts(args)
@@ -39,6 +52,8 @@ def execute(args: argparse.Namespace) -> int:
         if len(found) > 1:
             printer.data(printer.style(f"==> {task} <==", "bold"))
         sys.stdout.flush()
+        if task.startswith("@") and not os.path.exists(path):
+            printer.talk(f"{task} has no log: {IN_THREAD}")
         end = _copy(path, args.lines)
         if args.follow and len(found) == 1:
             _follow(path, end, run_folder(args.workdir, args.run), task)
@@ -69,8 +84,14 @@ def _hits(tally: Tally, folder: RunFolder, name: str) -> list[tuple[str, str]]:
     return [
         (task, folder.attempt_log(numbers[-1]))
         for task, numbers in tally.attempts.items()
-        if task == name or task.split("/", 1)[0] == name
+        if task == name or task.split("/", 1)[0] == name or _is_step(task, name)
     ]
+
+
+def _is_step(task: str, name: str) -> bool:
+    """Whether a name, or name with hash, is that of a step's task."""
+    bare = encode(name.removeprefix("@"))
+    return task.startswith("@") and bare in (task[1:], task[1:].rpartition("_")[0])
 
 
 def _earlier(workdir: str, last: RunFolder, name: str) -> list[tuple[str, str]]:

@@ -10,7 +10,17 @@ from treadle.api.pipe import View
 from treadle.base.units import format_duration, format_size
 from treadle.cli.again import Again
 from treadle.cli.printer import Printer
-from treadle.cli.words import VERDICTS, count, listed, main_reason, reason, reason_kind
+from treadle.cli.words import (
+    CACHED,
+    STEP_NOTES,
+    VERDICTS,
+    count,
+    listed,
+    main_reason,
+    reason,
+    reason_kind,
+    verdict,
+)
 from treadle.decide.reason import Answer, CohortKept, OutputMissing, Verdict
 from treadle.plan.graph import critical_path
 from treadle.records.event import evidence_key
@@ -32,9 +42,11 @@ def rule_lines(view: View, printer: Printer) -> Iterator[str]:
     """One line per rule: how many tasks, how many will run, for which reasons; values and gathers."""
     rules: dict[str, list[Answer]] = {rule.name: [] for rule in view.workflow.rules}
     for task_id, answer in view.decision.answers.items():
-        rules[view.plan.tasks[task_id].rule].append(answer)
+        if not task_id.startswith("@"):
+            rules[view.plan.tasks[task_id].rule].append(answer)
     taskless = rules.keys() - {task.rule for task in view.plan.tasks.values()}
     rules = {rule: answers for rule, answers in rules.items() if answers or rule in taskless}
+    steps = [task for task in view.decision.answers if task.startswith("@")]
     width = max((len(rule) for rule in rules), default=0)
     about = _about(view.expansion.sources, rules)
     for rule, answers in rules.items():
@@ -56,15 +68,20 @@ def rule_lines(view: View, printer: Printer) -> Iterator[str]:
             f"{kind} ({number})" if len(kinds) > 1 else kind for kind, number in kinds.most_common()
         )
         yield f"{rule:<{width}}  {', '.join(parts)}{': ' + why if why else ''}{about[rule]}"
+    yield from task_lines(view, printer, steps)
 
 
-def task_lines(view: View, printer: Printer) -> Iterator[str]:
-    """One line per task, with its reasons (a cascade is told once, at its root)."""
-    for task_id, answer in view.decision.answers.items():
-        verdict = printer.style(f"{VERDICTS[answer.verdict]:<10}", _COLOURS[answer.verdict])
+def task_lines(view: View, printer: Printer, tasks: Iterable[str] | None = None) -> Iterator[str]:
+    """One line per task (of these), with its reasons (a cascade is told once, at its root)."""
+    answers = view.decision.answers
+    for task_id in answers if tasks is None else tasks:
+        answer = answers[task_id]
+        said = printer.style(f"{verdict(answer, task_id):<10}", _COLOURS[answer.verdict])
         maybe = " (may be cut off)" if answer.may_cut_off else ""
         why = "; ".join(reason(one) for one in answer.reasons)
-        yield f"{verdict}  {task_id}{maybe}{': ' + why if why else ''}"
+        if not why and answer.note in STEP_NOTES:
+            why = STEP_NOTES[answer.note]
+        yield f"{said}  {task_id}{maybe}{': ' + why if why else ''}"
 
 
 def summary_lines(view: View, printer: Printer, again: Again) -> Iterator[str]:
@@ -72,14 +89,18 @@ def summary_lines(view: View, printer: Printer, again: Again) -> Iterator[str]:
     answers = view.decision.answers
     verdicts = Counter(answer.verdict for answer in answers.values())
     to_run = view.decision.to_run()
-    if not answers:
-        yield "nothing is selected"
+    steps_alone = view.book is not None and not view.workflow.rules
+    noun = "step" if steps_alone else "task"
+    if view.stream:
+        yield f"{view.workflow.name} yields its steps one by one: each runs as soon as it can"
+    elif not answers:
+        yield "no steps" if steps_alone else "nothing is selected"
     elif not to_run:
-        yield f"nothing to do: {count(verdicts[Verdict.UP_TO_DATE], 'task')} up to date" + (
-            f", {verdicts[Verdict.SKIPPED]} skipped" if verdicts[Verdict.SKIPPED] else ""
-        )
+        done = f"{count(verdicts[Verdict.UP_TO_DATE], noun)} {CACHED if steps_alone else 'up to date'}"
+        skipped = f", {verdicts[Verdict.SKIPPED]} skipped" if verdicts[Verdict.SKIPPED] else ""
+        yield f"nothing to do: {done}{skipped}"
     else:
-        yield f"{count(len(to_run), 'task')} of {len(answers)} will run" + _maybe(view)
+        yield f"{count(len(to_run), noun)} of {len(answers)} will run" + _maybe(view)
         yield from _stakes(view, to_run)
     if view.decision.adoptable:
         number = len(view.decision.adoptable)

@@ -7,14 +7,15 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from treadle.api.pipe import View
+from treadle.api.pipe import View, is_pipeline
 from treadle.api.run import RunOptions, run
 from treadle.api.session import Recovered
-from treadle.base.errors import OptionError
+from treadle.base.errors import OptionError, TreadleError
 from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
 from treadle.base.units import format_duration, parse_duration, parse_size
@@ -23,11 +24,15 @@ from treadle.cli.live import Watcher, last_words, run_object, watcher
 from treadle.cli.options import add_decision, add_lock, add_workflow, request_of
 from treadle.cli.preview import hours_at_stake, summary_lines
 from treadle.cli.printer import Printer
-from treadle.cli.words import before_run, diagnostic_lines
+from treadle.cli.words import before_run, diagnostic_lines, shortened
 from treadle.decide.reason import Verdict
-from treadle.records.event import End, Event
+from treadle.records.event import End, Event, TaskSettled
 from treadle.records.lock import LockNews
 from treadle.report.tally import Tally
+
+if TYPE_CHECKING:
+    from treadle.base.place import Diagnostic
+    from treadle.steps.book import StepBook
 
 T = TypeVar("T")
 
@@ -38,10 +43,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_workflow(parser)
     add_decision(parser)
     parser.add_argument(
-        "-j", "--jobs", metavar="N", help="CPUs that tasks may use together (default: those of this process)"
+        "-j",
+        "--jobs",
+        metavar="N",
+        help="CPUs that tasks may use together (default: those of this process), and how many steps may run "
+        "at a time",
+    )
+    parser.add_argument(
+        "--max-concurrent", metavar="N", help="how many Python steps may run at a time (default: as -j)"
     )
     parser.add_argument("--memory", metavar="SIZE", help="memory that tasks may ask for together")
-    parser.add_argument("-k", "--keep-going", action="store_true", help="go on with what a failure leaves")
+    parser.add_argument(
+        "-k",
+        "--keep-going",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="go on with what a failure leaves (a pipeline does, unless --no-keep-going)",
+    )
     parser.add_argument("--fail-fast", action="store_true", help="at the first failure cancel what runs")
     parser.add_argument("--max-failures", metavar="N", help="stop after N failures")
     parser.add_argument(
@@ -59,15 +77,59 @@ def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
     front = Front(args, printer)
     began = time.monotonic()
-    report = run(request_of(args), options_of(args), front)
+    request, options = request_of(args), options_of(args)
+    with aside(args.json):
+        if is_pipeline(request.file):
+            from treadle.api.pipeline_run import run_pipeline
+
+            report = run_pipeline(request, options, front)
+        else:
+            report = run(request, options, front)
     if args.json:
-        printer.object(run_object(front.tally or tally_of(report.view), report.exit_code))
+        found = run_object(front.tally or tally_of(report.view), report.exit_code)
+        printer.object({**found, **_errors_object(report.errors)})
     elif front.tally is not None:
-        for line in last_words(front.tally, printer, time.monotonic() - began, front.again):
+        seconds, errors = time.monotonic() - began, front.book.errors if front.book else {}
+        for line in last_words(front.tally, printer, seconds, front.again, errors):
             printer.talk(front.mask.text(line)) if report.exit_code == 0 else printer.problem(
                 front.mask.text(line)
             )
+    for error in report.errors:
+        tell_stream_error(error, printer)
     return report.exit_code
+
+
+@contextmanager
+def aside(wanted: bool) -> Iterator[None]:
+    """Let all that is written to stdout go to stderr while the block lasts: steps run in this process, and
+    what they print must not get into the JSON."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _errors_object(errors: Sequence[BaseException]) -> dict[str, Any]:
+    found = [
+        shortened(one) for error in errors if isinstance(error, TreadleError) for one in error.diagnostics
+    ]
+    return {"errors": found} if found else {}
+
+
+def tell_stream_error(error: BaseException, printer: Printer) -> None:
+    """What went wrong with the steps that were still to come."""
+    if not isinstance(error, TreadleError):
+        raise error
+    for one in error.diagnostics:
+        printer.problem(diagnostic_lines(one, printer))
 
 
 def options_of(args: argparse.Namespace) -> RunOptions:
@@ -75,9 +137,10 @@ def options_of(args: argparse.Namespace) -> RunOptions:
     return RunOptions(
         jobs=_read("-j", args.jobs, _number),
         memory=_read("--memory", args.memory, parse_size),
-        keep_going=args.keep_going,
+        keep_going=_keeps_going(args),
         fail_fast=args.fail_fast,
         max_failures=_read("--max-failures", args.max_failures, _number),
+        max_concurrent=_read("--max-concurrent", args.max_concurrent, _number),
         keep_temporary=args.keep_temporary,
         grace=_read("--grace", args.grace, partial(parse_duration, zero=True)) or 0.0,
         wait=args.wait,
@@ -85,6 +148,14 @@ def options_of(args: argparse.Namespace) -> RunOptions:
         patient=sys.stdin.isatty() and sys.stderr.isatty(),
         argv=tuple(sys.argv[1:]),
     )
+
+
+def _keeps_going(args: argparse.Namespace) -> bool:
+    """What was said; else a pipeline goes on, unless it was said when to stop."""
+    if args.keep_going is not None:
+        return bool(args.keep_going)
+    words = args.words
+    return bool(words) and is_pipeline(words[0]) and not args.fail_fast and args.max_failures is None
 
 
 def _read(option: str, text: str | None, parse: Callable[[str], T]) -> T | None:
@@ -119,6 +190,9 @@ class Front:
         self.again = Again.of(args)
         self.mask = Mask()
         self.watcher: Watcher | None = None
+        self.book: StepBook | None = None
+        self.stream = False
+        self.told: set[Diagnostic] = set()
 
     @property
     def tally(self) -> Tally | None:
@@ -129,9 +203,17 @@ class Front:
         """A word while nothing runs yet: a lock waited for or taken over, a killed run mended."""
         self.printer.talk(before_run(news))
 
+    def hear(self, view: View) -> None:
+        """More steps came: what is to be known of them is told once."""
+        for warning in dict.fromkeys(view.warnings):
+            if warning not in self.told:
+                self.told.add(warning)
+                self.printer.talk(diagnostic_lines(warning, self.printer))
+
     def agree(self, view: View, mask: Mask) -> bool:
         """Show what will run; ask when much finished work would be done again."""
-        self.mask = mask
+        self.mask, self.book, self.stream = mask, view.book, view.stream
+        self.told.update(view.warnings)
         for warning in view.warnings:
             self.printer.talk(diagnostic_lines(warning, self.printer))
         for line in summary_lines(view, self.printer, self.again):
@@ -153,12 +235,19 @@ class Front:
         gc.enable()  # a run may last for days
         os.chdir(os.path.dirname(os.path.dirname(os.path.dirname(folder.root))))
         self.watcher = watcher(self.printer, self.mask, self.again)
+        if self.book is not None:
+            self.watcher.errors = self.book.errors
+        self.watcher.tally.lean = self.stream
         self.watcher.open(folder)
 
     def feed(self, events: Sequence[Event]) -> None:
         """What just happened."""
         assert self.watcher is not None
         self.watcher.feed(events)
+        if self.stream and self.book is not None:  # it may be endless, so what has ended is forgotten
+            for event in events:
+                if type(event) is TaskSettled:
+                    self.book.drop(event.task)
 
     def close(self) -> None:
         """Nothing more will happen."""

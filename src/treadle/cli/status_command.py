@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from treadle.api.pipe import is_pipeline
 from treadle.base.errors import OptionError
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.units import format_duration
@@ -24,6 +25,9 @@ _COLOURS = {RunState.DONE: "green", RunState.RUNNING: "cyan", RunState.FAILED: "
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", nargs="?", default="", metavar="FILE", help="a workflow or pipeline: its folder is meant"
+    )
     add_run(parser)
     parser.add_argument("--runs", action="store_true", help="list the runs that are kept, the newest first")
 
@@ -34,8 +38,19 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", default="latest", metavar="RUN", help="a run id (default: the last one)")
 
 
+def folder_of(file: str) -> str:
+    """The work folder of a workflow or pipeline, as typed; empty: the current one. Raises OptionError."""
+    if not file or is_pipeline(file):
+        return ""
+    if not file.endswith(".oxoflow"):
+        hint = "treadle logs TASK tells of a task"
+        raise OptionError(f"'{file}' is no workflow and no pipeline", hint=hint)
+    return os.path.dirname(file)
+
+
 def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
+    args.workdir = args.workdir or folder_of(args.file)
     if args.runs:
         return _list_runs(args, printer)
     folder = run_folder(args.workdir, args.run)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _LONGEST = 1500  # characters of a message: several paths fit, a file that stands in for one does not
 
+# What is said of steps instead: their artifacts are kept over runs, folders and machines.
+CACHED = "cached"
+
 VERDICTS = {
     r.Verdict.UP_TO_DATE: "up to date",
     r.Verdict.WILL_RUN: "will run",
@@ -71,6 +74,16 @@ _PARTS = {
     "outputs": "its declared outputs changed",
     "shell": "its shell or prelude changed",
 }
+
+
+def verdict(answer: r.Answer, task: str) -> str:
+    """What will happen to a task, in two words."""
+    if task.startswith("@"):
+        if answer.verdict is r.Verdict.UP_TO_DATE:
+            return CACHED
+        if answer.reasons and isinstance(answer.reasons[0], r.BlockedBy):
+            return "blocked"
+    return VERDICTS[answer.verdict]
 
 
 def reason(one: r.AnyReason) -> str:
@@ -137,6 +150,9 @@ UP_TO_DATE = {
     "drifted": "the artifact of another step stands at its path, and is served as it is",
     "code_changed": "its artifact is complete, but other code made it: change its version to make it again",
 }
+# The same on a line of its own for a step.
+STEP_NOTES = {"drifted": "the artifact of another step is served", "code_changed": "other code made it"}
+COMPLETE = "its artifact is complete"  # of a step that is up to date, where there is no more to say
 
 
 def as_values(reasons: Sequence[r.AnyReason], mask: Mask) -> Any:
@@ -284,6 +300,8 @@ def notice(event: Noticed) -> str:
             return f"warning: {values.get('path')} was changed while {event.task} ran; the next run says so"
         case "output_untouched":
             return f"note: {event.task} left {values.get('path')} as it was"
+        case "lease_held":
+            return f"{event.task} waits: {values.get('holder')} is making it ({values.get('path')})"
         case "set_aside":
             beside = values.get("aside", "").rpartition("/")[2]
             return f"note: {values.get('path')} was set aside as {beside}"

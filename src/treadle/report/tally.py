@@ -46,10 +46,12 @@ class Tally:
     """What a run's events add up to so far. `feed` as they come; the rest is read.
 
     `will_run` counts tasks that the decision said would run; `settled` those of them that have ended.
-    `ends` counts all that have come to an end, also those that the decision left alone.
+    `ends` counts all that have come to an end, also those that the decision left alone. `lean`: nothing is
+    kept of tasks that ended well (a stream of them may be endless).
     """
 
     def __init__(self) -> None:
+        self.lean = False
         self.run = ""
         self.workflow = ""
         self.started: float | None = None
@@ -79,7 +81,8 @@ class Tally:
                     self.trying[event.n] = Trying(
                         task=event.task, attempt=event.attempt, n=event.n, submitted=event.time
                     )
-                    self.attempts.setdefault(event.task, []).append(event.n)
+                    if not self.lean:
+                        self.attempts.setdefault(event.task, []).append(event.n)
                 case AttemptStarted():
                     if trying := self.trying.get(event.n):
                         trying.since, trying.job = event.time, event.job
@@ -109,7 +112,8 @@ class Tally:
         self.trying.pop(event.n, None)
         self.settled += 1
         self.ends[event.state] += 1
-        self.states[event.task] = event
+        if not self.lean:
+            self.states[event.task] = event
         if event.state is End.FAILED:
             self.failures.append(
                 Failure(task=event.task, attempt=event.attempt, n=event.n, outcome=event.outcome)

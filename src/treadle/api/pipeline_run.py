@@ -1,0 +1,174 @@
+"""Running a pipeline from the command line: its list as one plan, or its stream as it comes.
+
+open -> planned -> view_of -> carry_out
+                                 ^
+           Stream: steps that the file yields, or that others grow, while the run goes on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from treadle.api.alone import alone, needs_lock
+from treadle.api.pipe import Planned, Request, View, mask_of, view_of
+from treadle.api.pipeline_plan import Opened, open_pipeline, places_of, planned_steps
+from treadle.api.run import Front, RunOptions, RunReport, carry_out
+from treadle.api.session import Session, hold
+from treadle.api.step_names import StepNames
+from treadle.api.steps_pipe import Looker, Places, steps_planned
+from treadle.api.steps_stream import Stream
+from treadle.base.errors import OptionError, StepError
+from treadle.base.machine import usable_cpus
+from treadle.base.mask import Mask
+from treadle.records.past import Past
+from treadle.rules.schema import Workflow
+from treadle.steps import paths
+from treadle.steps.book import StepBook
+from treadle.steps.spec import StepSpec
+
+Hear = Callable[[View], None]
+
+
+class StepFront(Front, Protocol):
+    """Whoever asked for a run of steps."""
+
+    def hear(self, view: View) -> None:
+        """More steps arrived, and this is what will come of them."""
+        ...
+
+
+def run_pipeline(request: Request, options: RunOptions, front: StepFront) -> RunReport:
+    """Run what must run of the steps that a request names.
+
+    The folder is locked only where steps read files. What the file does wrong while it yields steps is in
+    the report's `errors`; what had been yielded by then has run.
+    """
+    opened = open_pipeline(request)
+    request = replace(request, targets=opened.targets)
+    if opened.pipeline.stream:
+        return _streamed(opened, request, options, front)
+    steps, _ = opened.pipeline.pulled()
+    planned = planned_steps(opened, steps, request)
+    if not needs_lock(planned.plan) or not planned.plan.tasks:
+        return _without_lock(opened, planned, request, options, front)
+    mask = mask_of(planned.workflow)
+    with hold(
+        planned.workdir, mask=mask, wait=options.wait, assume_dead=options.assume_dead, say=front.say
+    ) as session:
+        if session.recovered.interrupted:
+            planned = planned_steps(opened, steps, request)
+        view = view_of(planned, request, session.past)
+        return _carried(session, view, options, front, growth(view, opened.places, options, front.hear))
+
+
+def _without_lock(
+    opened: Opened, planned: Planned, request: Request, options: RunOptions, front: StepFront
+) -> RunReport:
+    view = view_of(planned, request, Past())
+    if not view.decision.to_run():  # nothing is written for it
+        front.agree(view, Mask())
+        return RunReport(exit_code=0, view=view)
+    with alone(planned.workdir, mask=Mask(), assume_dead=options.assume_dead, say=front.say) as session:
+        return _carried(session, view, options, front, growth(view, opened.places, options, front.hear))
+
+
+def _streamed(opened: Opened, request: Request, options: RunOptions, front: StepFront) -> RunReport:
+    """Run steps as the file yields them; targets choose among these, and what they build on comes along."""
+    book = StepBook()
+    empty = steps_planned((), opened.places, workflow=opened.workflow)
+    view = view_of(replace(empty, book=book, stream=True), Request(), Past())
+    chooser = _Chooser(opened, request)
+    source = stream(
+        chooser.steps() if opened.targets else opened.pipeline.steps,
+        opened.workflow,
+        opened.places,
+        book,
+        options,
+        front.hear,
+        force=request.force,
+    )
+    with alone(opened.places.workdir, mask=Mask(), say=front.say) as session:
+        return _carried(session, view, replace(options, forget=True), front, source)
+
+
+class _Chooser:
+    """The steps of a stream that targets name; names that no step had are told at its end."""
+
+    def __init__(self, opened: Opened, request: Request) -> None:
+        self._opened = opened
+        self._unmet = dict.fromkeys(opened.targets)
+
+    def steps(self) -> Iterator[StepSpec]:
+        """The steps that are named, as they come."""
+        places = self._opened.places
+        for step in self._opened.pipeline.steps:
+            names = StepNames([step], paths.Places(places.prefix, places.workdir), places.workdir)
+            for target in self._opened.targets:
+                if found := names.find(target):
+                    self._unmet.pop(target, None)
+                    yield from found
+        if self._unmet:
+            where = self._opened.pipeline.file
+            raise OptionError(f"{', '.join(self._unmet)}: no step of {where}", code="unknown-target")
+
+
+def _carried(
+    session: Session, view: View, options: RunOptions, front: Front, source: Stream | None
+) -> RunReport:
+    """Carry it out, and hear what went wrong with what was to come."""
+    try:
+        report = carry_out(session, view, options, front, source)
+    finally:
+        if source is not None:
+            source.stop()
+    errors = tuple(source.errors) if source is not None else ()
+    return replace(report, errors=errors, exit_code=report.exit_code or (2 if errors else 0))
+
+
+def mixed_run(session: Session, view: View, request: Request, options: RunOptions, front: Front) -> RunReport:
+    """Carry out a plan of rules and steps, some of which may grow."""
+    places = places_of(request, view.workdir)
+    return _carried(session, view, options, front, growth(view, places, options))
+
+
+def growth(view: View, places: Places, options: RunOptions, hear: Hear = lambda view: None) -> Stream | None:
+    """What brings the steps that others of the plan grow (None: none does)."""
+    tasks = view.plan.tasks
+    if not any((call := tasks[task].call) is not None and call.grows for task in view.decision.to_run()):
+        return None
+    assert view.book is not None
+    source = stream(None, view.workflow, places, view.book, options, hear)
+    source.begin(view)
+    return source
+
+
+def stream(
+    steps: Iterable[StepSpec] | None,
+    workflow: Workflow,
+    places: Places,
+    book: StepBook,
+    options: RunOptions,
+    hear: Hear,
+    *,
+    force: bool = False,
+) -> Stream:
+    """Steps that arrive in the middle of a run; each batch goes down the pipe as a plan of its own."""
+    look = Looker(places)
+    alone_named = replace(workflow, rules=(), pools=(), modules=())
+
+    def plan(batch: Sequence[StepSpec], known: Container[str], fallen: frozenset[str]) -> View:
+        planned = steps_planned(batch, places, workflow=alone_named, forced=force, known=known, look=look)
+        if planned.plan.tasks and needs_lock(planned.plan):
+            raise StepError(
+                "a step that arrived in the middle of the run reads files (inputs): what they held is "
+                "evidence, for which the run would have to hold the folder from its start",
+                hint="give the file a list of steps",
+                code="inputs-in-stream",
+            )
+        return view_of(planned, Request(force=force), Past(), fallen=fallen)
+
+    room = 2 * (options.max_concurrent or options.jobs or usable_cpus())
+    return Stream(steps, plan=plan, book=book, room=room, hear=hear)
