@@ -23,6 +23,7 @@ from treadle.backends.payload import (
     write_payload,
 )
 from treadle.backends.step_threads import StepThreads, ThreadJob
+from treadle.backends.store_syncs import StoreSyncs
 from treadle.base.errors import DiskError, StepError
 from treadle.base.files import remove
 from treadle.base.layout import ArtifactPlaces, RunFolder
@@ -36,6 +37,7 @@ from treadle.steps.owner import this_owner
 from treadle.steps.paths import is_url
 from treadle.steps.perform import in_a_line, own_frames_off, perform
 from treadle.steps.record import ArtifactRecord, ArtifactStatus, Owner, Standing
+from treadle.steps.store import ArtifactStore
 from treadle.steps.stores import store_for
 from treadle.steps.where import env_of
 
@@ -52,6 +54,7 @@ class LocalSteps:
         self._wake = Wake()
         self._threads = StepThreads(self._wake.ring)
         self._leases = LeaseWatch(self._wake.ring)
+        self._syncs = StoreSyncs()
         self._lifeline: Lifeline | None = None
         self._held: dict[str, Submission] = {}
         self._news: list[JobReport] = []
@@ -171,6 +174,8 @@ class LocalSteps:
         if not one.raised:
             if isinstance(one.value, Owner):
                 return self._deferred(one.job, one.value)
+            if not one.value.taken:
+                self._syncs.note(self._store_of(one.value.record.path))
             return self._done(one.job, one.value.record, outcome)
         error = own_frames_off(one.value)
         reason = EndReason.CANCELLED if one.asked else _reason_of(error)
@@ -199,13 +204,16 @@ class LocalSteps:
         self._leases.add(
             Watched(
                 report.job,
-                store_for(entry.path, unsafe_locks=self._unsafe_locks),
+                self._store_of(entry.path),
                 entry.path,
                 entry.spec.identity,
                 wanted=entry.wanted,
                 replaces=entry.replaces,
             )
         )
+
+    def _store_of(self, path: str) -> ArtifactStore:
+        return store_for(path, unsafe_locks=self._unsafe_locks)
 
     def cancel(self, job: str, *, force: bool) -> None:
         """Ask a thread to end, or wait for a lease no longer."""
@@ -228,6 +236,7 @@ class LocalSteps:
         """Give back what is held. A thread that still runs goes on."""
         self._leases.close()
         self._threads.close()
+        self._syncs.close()
         if self._lifeline is not None:
             self._lifeline.close()
 

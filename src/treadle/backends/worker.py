@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from treadle.backends.last_breath import end_with_driver
@@ -25,7 +26,7 @@ from treadle.backends.payload import (
     failure,
     read_payload,
 )
-from treadle.base.errors import StepError
+from treadle.base.errors import DiskError, StepError
 from treadle.base.files import write_whole
 
 
@@ -103,10 +104,12 @@ def _perform(order: Any) -> Answer:
         signal.signal(signal.SIGTERM, ending.on_signal)
         order = replace(order, fn=ending)
     asked = ending.is_asked_to_end if ending is not None else _never
+    store = store_for(order.path, unsafe_locks=order.unsafe_locks)
     try:
-        return answer_of(
-            perform(order, store_for(order.path, unsafe_locks=order.unsafe_locks), cancelled=asked)
-        )
+        outcome = perform(order, store, cancelled=asked)
+        with suppress(DiskError):
+            store.sync()
+        return answer_of(outcome)
     except BaseException as error:  # SystemExit, KeyboardInterrupt: the step's failure, too
         return answer_of(error, cancelled=ending is not None and ending.asked)
 

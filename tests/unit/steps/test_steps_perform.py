@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import threading
 import time
+from collections import Counter
 
 import pytest
 
@@ -376,3 +378,39 @@ def test_storage_that_stays_out_is_told(folder):
 
     with pytest.raises((DiskError, StepError)):
         folder.perform(StepSpec("tok", fn=fn))
+
+
+FILE_CALLS = (
+    *("access", "chmod", "close", "fdatasync", "fstat", "fsync", "link", "listdir", "lstat", "mkdir", "open"),
+    *("pread", "pwrite", "read", "readlink", "rename", "replace", "rmdir", "scandir", "stat", "symlink"),
+    *("truncate", "unlink", "write"),
+)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """System calls as Python makes them; a builtin `open` that reads a whole file counts as four."""
+    counts = Counter()
+
+    def counting(name, cost, real):
+        def counted(*args, **named):
+            counts[name] += cost
+            return real(*args, **named)
+
+        return counted
+
+    for name in FILE_CALLS:
+        monkeypatch.setattr(os, name, counting(name, 1, getattr(os, name)))
+    monkeypatch.setattr(builtins, "open", counting("open and read", 4, open))
+    return counts
+
+
+def test_a_step_that_does_nothing_costs_few_system_calls(folder, calls):
+    folder.perform(StepSpec("first", fn=lambda out: None))  # makes the folders
+    calls.clear()
+    folder.perform(StepSpec("second", fn=lambda out: None))
+    assert calls.total() <= 30, calls
+    assert calls["fsync"] == 0
+    calls.clear()
+    folder.perform(StepSpec("second", fn=lambda out: None))  # complete by now
+    assert calls.total() <= 14, calls
