@@ -84,11 +84,11 @@ def _unicode(where: str, value: str, faults: Faults) -> None:
 
 
 def prefix_of(prefix: Any, faults: Faults) -> str | None:
-    """A prefix: a path or URL, without a slash at its end."""
+    """A prefix: a path or URL."""
     text = _path_text("output_path_prefix", prefix, faults)
     if text is not None and not text.strip():
         faults.append(Fault("output-path", "output_path_prefix", "it is empty"))
-    return text and (text.rstrip("/") or "/")
+    return text
 
 
 def override_of(override: Any, faults: Faults) -> str | None:

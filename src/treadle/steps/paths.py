@@ -25,9 +25,11 @@ def default_prefix(workdir: str) -> str:
 
 
 def join(prefix: str, path: str) -> str:
-    """`path` under `prefix`, with exactly one slash between them."""
+    """`path` under `prefix`, with exactly one slash between them (after the scheme of a bare URL two)."""
     bare = prefix.rstrip("/")
-    return f"{bare}/{path.lstrip('/')}" if bare or prefix else path
+    if bare.endswith(":") and is_url(prefix):
+        bare += "/"
+    return f"{bare}/{path.lstrip('/')}"
 
 
 def unfit_name(name: object) -> str:
