@@ -19,6 +19,7 @@ from conftest import BUCKET, s3_settings
 from treadle.base.errors import DiskError, StepError
 from treadle.base.layout import ArtifactPlaces
 from treadle.steps import staging
+from treadle.steps.object_url import spot
 from treadle.steps.parallel import in_parallel
 from treadle.steps.record import ArtifactRecord, ArtifactState, Kind, Owner, Provenance
 from treadle.steps.store import LeaseLost
@@ -134,7 +135,6 @@ def make(store, path: str, text: bytes = b"made", attempt: str = "run.1", replac
 
 def test_the_server_refuses_the_second_writer(s3: str, path: str) -> None:
     from treadle.steps.object_bucket import Bucket, ChangedError
-    from treadle.steps.object_url import spot
 
     bucket, key = Bucket(s3), spot(path).key
     first = bucket.create(key, b"1")
@@ -180,6 +180,8 @@ def test_a_folder_of_odd_names_comes_back(s3: str, path: str) -> None:
         name: name for name in names
     }
     assert (local / "empty").is_dir()
+    store.remove(path)
+    assert list(store._bucket.entries(spot(path).key)) == []
 
 
 RACER = """

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from treadle.base.errors import DiskError, LockError
+from treadle.base.errors import DiskError, LockError, StepError
 from treadle.base.files import is_there, make_parents, remove, write_whole
 from treadle.base.layout import ArtifactPlaces
 from treadle.steps import heartbeats
@@ -18,7 +18,7 @@ from treadle.steps.local_publish import publish
 from treadle.steps.local_sync import Unsynced
 from treadle.steps.local_walk import records_below, remove_artifact
 from treadle.steps.owner import gone, this_owner
-from treadle.steps.record import ArtifactRecord, ArtifactState, ArtifactStatus, Owner, Seen
+from treadle.steps.record import ArtifactRecord, ArtifactState, ArtifactStatus, Kind, Owner, Seen
 from treadle.steps.record_file import encode_status
 from treadle.steps.store import Lease
 
@@ -92,6 +92,12 @@ class LocalStore:
         remove(work)
 
     def fetch(self, record: ArtifactRecord) -> str:
+        if record.kind is Kind.NOTHING:
+            raise StepError(
+                f"step '{record.name}' made no file or folder: there is nothing to read at {record.path}",
+                hint="what its function returned is read by ctx.load(step) or step.load()",
+                code="nothing-made",
+            )
         return record.at or record.path
 
     def url(self, record: ArtifactRecord) -> str:

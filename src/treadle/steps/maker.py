@@ -56,8 +56,11 @@ class StepMaker:
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         whole = self._whole()
-        asked = [one for name, one in whole.parameters.items() if name not in _slots(whole)]
+        slots = _slots(whole)
+        asked = [one for name, one in whole.parameters.items() if name not in slots]
         try:
+            if taken := next((name for name in kwargs if name in slots), ""):
+                raise TypeError(f"{taken} is given by the run")
             found = whole.replace(parameters=asked).bind(*args, **kwargs)
         except TypeError as error:
             raise StepError(

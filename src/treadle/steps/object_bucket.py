@@ -82,7 +82,7 @@ class Bucket:
         """Write over an object that is still of that version. Raises `ChangedError` when it is not."""
         if self.unsafe:
             found = self.get(key)
-            if found is None or found.version != version:
+            if found is None or found.version.tag != version.tag:
                 raise ChangedError(key)
             return self.put(key, data)
         return self._write(key, data, _condition(version))

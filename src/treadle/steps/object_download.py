@@ -14,8 +14,8 @@ from treadle.steps.object_upload import EMPTY_FOLDER
 from treadle.steps.parallel import in_parallel
 from treadle.steps.record import ArtifactRecord, Kind
 
-_FILES = 8  # at a time
-_CHUNK = 4 * 1024 * 1024
+_FILES = 16  # at a time, of each no more than two chunks in memory
+_CHUNK = 2 * 1024 * 1024
 
 
 def download(bucket: Bucket, record: ArtifactRecord, key: str, target: str) -> None:

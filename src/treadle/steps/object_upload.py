@@ -18,10 +18,11 @@ from treadle.steps.parallel import in_parallel
 from treadle.steps.record import Kind
 
 EMPTY_FOLDER = ".treadle-empty-folder"  # object stores have no folders: an object of this name stands for one
-_FILES = 4  # at a time
-_PIECE = 8 * 1024 * 1024
+_SMALL = 16  # files of one piece at a time: 80 MiB at most
+_LARGE = 2  # others at a time, in some pieces each
+_PIECE = 5 * 1024 * 1024  # the least that S3 takes for one
 _PIECES = 9000  # S3 takes 10,000 to an object
-_PIECES_AT_A_TIME = 3
+_PIECES_AT_A_TIME = 6
 
 
 class _File(Struct, frozen=True):
@@ -53,7 +54,9 @@ def upload(bucket: Bucket, work: str, folder: str, name: str) -> Made:
             bucket.put(key, b"")
         return file.size
 
-    size = sum(in_parallel(send, files, _FILES))
+    small = (file for file in files if file.size <= _PIECE)
+    large = (file for file in files if file.size > _PIECE)
+    size = sum(in_parallel(send, small, _SMALL)) + sum(in_parallel(send, large, _LARGE))
     linked = any(file.link for file in files)  # they count as links in digests, and come back as files
     return Made(made.kind, size, "" if linked else made.digest)
 
@@ -61,13 +64,12 @@ def upload(bucket: Bucket, work: str, folder: str, name: str) -> Made:
 def _send(bucket: Bucket, file: _File, key: str) -> None:
     """In pieces of which only a few are in memory; the object is there when the last one is."""
     piece = max(_PIECE, -(-file.size // _PIECES))
-    many = file.size > piece
 
     def put() -> Any:
         return bucket.data.put(
             key,
             Path(file.path),
-            use_multipart=many,
+            use_multipart=file.size > piece,
             chunk_size=piece,
             max_concurrency=_PIECES_AT_A_TIME,
         )

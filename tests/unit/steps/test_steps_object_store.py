@@ -408,6 +408,19 @@ def test_many_are_looked_at_in_order(store: ObjectStore, path: str) -> None:
     assert [one.path for one in store.records(parent(path))] == sorted(one for one, _ in wanted[::2])
 
 
+@pytest.mark.parametrize(("name", "code"), [(b"a\nb", "bad-name"), (b"a\xffb", "unfit-output")])
+def test_file_names_that_no_store_takes_are_refused(
+    store: ObjectStore, path: str, name: bytes, code: str
+) -> None:
+    lease, work = taken(store, path), store.work(path, "run.1")
+    os.mkdir(work)
+    pathlib.Path(os.fsdecode(os.fsencode(work) + b"/" + name)).write_text("1")
+    with pytest.raises(DiskError) as caught:
+        store.publish(lease, work, record(path))
+    assert caught.value.diagnostics[0].code == code
+    assert store.look(path, ID).state is ArtifactState.ABSENT
+
+
 @pytest.mark.parametrize("unfit", ["dangling", "folder", "pipe"])
 def test_what_has_no_place_in_an_object_store_is_refused_by_name(
     store: ObjectStore, path: str, tmp_path: pathlib.Path, unfit: str
