@@ -158,7 +158,7 @@ def _drive(
     folder = new_run(session.state, session.owner, now=now)
     head = {"round": 1, **plan_head(view.plan)}
     write_whole(folder.plan, _plan_json(head, view.plan, mask))
-    backend = LocalBackend(gpus=gpus_here(), book=view.book, unsafe_locks=options.unsafe_locks)
+    backend = LocalBackend(gpus=gpus_here(), book=view.book, unsafe_locks=options.unsafe_locks, mask=mask)
     recorder = Recorder(
         Journal.create(folder.events, _first_event(session, view, options, folder, now, mask), mask),
         Checkpoint.open(session.state, folder.run, mask) if session.lock is not None else None,

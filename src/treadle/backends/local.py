@@ -29,6 +29,7 @@ from treadle.records.event import EndReason, Outcome
 
 if TYPE_CHECKING:
     from treadle.backends.local_steps import LocalSteps
+    from treadle.base.mask import Mask
     from treadle.steps.book import StepBook
 
 _SHORTAGE_PAUSES = (0.01, 0.05, 0.2, 0.5)
@@ -46,10 +47,16 @@ class LocalBackend:
 
     With a `book` it runs steps, too: in threads, and as processes of their own; what came of them is in
     the book before it is told. `unsafe_locks`: their artifacts may stand where two runs are not kept apart.
+    `mask` knows the secrets that must not get into their records.
     """
 
     def __init__(
-        self, *, gpus: Sequence[str] = (), book: StepBook | None = None, unsafe_locks: bool = False
+        self,
+        *,
+        gpus: Sequence[str] = (),
+        book: StepBook | None = None,
+        unsafe_locks: bool = False,
+        mask: Mask | None = None,
     ) -> None:
         self._env = dict(os.environ)
         self._running: dict[int, Attempt] = {}
@@ -65,7 +72,7 @@ class LocalBackend:
         if book is not None:
             from treadle.backends.local_steps import LocalSteps  # a workflow without steps does without
 
-            self._steps = LocalSteps(book, unsafe_locks=unsafe_locks)
+            self._steps = LocalSteps(book, unsafe_locks=unsafe_locks, mask=mask)
             self._exits.listen(self._steps.reader)
         self._abilities = Abilities(notifies=self._exits.fileno() is not None, gpus=bool(self._gpus))
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from treadle.backends.last_breath import Lifeline
 from treadle.backends.lease_watch import LeaseWatch, Watched
+from treadle.backends.origins import Origins
 from treadle.backends.payload import (
     Answer,
     Answered,
@@ -27,12 +28,13 @@ from treadle.backends.store_syncs import StoreSyncs
 from treadle.base.errors import DiskError, StepError
 from treadle.base.files import remove
 from treadle.base.layout import ArtifactPlaces, RunFolder
+from treadle.base.mask import Mask
 from treadle.base.proc import host
 from treadle.engine.backend import Accepted, JobReport, JobStatus, Refused, Submission
 from treadle.engine.signals import Wake
 from treadle.records.event import EndReason, Outcome, Usage
 from treadle.steps.book import Entry, StepBook
-from treadle.steps.order import Done, order_of
+from treadle.steps.order import Done, Order, order_of
 from treadle.steps.owner import this_owner
 from treadle.steps.paths import is_url
 from treadle.steps.perform import in_a_line, own_frames_off, perform
@@ -48,13 +50,14 @@ _CANCELLED = Outcome(reason=EndReason.CANCELLED)
 class LocalSteps:
     """The steps among the attempts of a local backend. All methods are for the loop's own thread."""
 
-    def __init__(self, book: StepBook, *, unsafe_locks: bool = False) -> None:
+    def __init__(self, book: StepBook, *, unsafe_locks: bool = False, mask: Mask | None = None) -> None:
         self._book = book
         self._unsafe_locks = unsafe_locks
         self._wake = Wake()
         self._threads = StepThreads(self._wake.ring)
         self._leases = LeaseWatch(self._wake.ring)
         self._syncs = StoreSyncs()
+        self._origins = Origins(mask)
         self._lifeline: Lifeline | None = None
         self._held: dict[str, Submission] = {}
         self._news: list[JobReport] = []
@@ -68,12 +71,11 @@ class LocalSteps:
 
     def begin(self, submission: Submission) -> Accepted | Refused:
         """Call the function of a step in a thread."""
-        entry, attempt = self._book[submission.task.id], attempt_name(submission)
-        number, unsafe = submission.attempt, self._unsafe_locks
+        entry = self._book[submission.task.id]
+        self._origins.ask(submission.cwd)
 
         def call(asked: Callable[[], bool]) -> Done | Owner:
-            order = order_of(entry, attempt=attempt, number=number, owner=this_owner(attempt))
-            return perform(order, store_for(entry.path, unsafe_locks=unsafe), cancelled=asked)
+            return perform(self._order(submission, entry), self._store_of(entry.path), cancelled=asked)
 
         job = f"thread-{next(self._numbers)}"
         try:
@@ -91,14 +93,8 @@ class LocalSteps:
         Raises `StepError` for a function that cannot be sent, `DiskError`.
         """
         entry = self._book[submission.task.id]
-        attempt = attempt_name(submission)
-        order = order_of(
-            entry,
-            attempt=attempt,
-            number=submission.attempt,
-            owner=this_owner(attempt),  # of the driver; the worker puts itself there
-            unsafe_locks=self._unsafe_locks,
-        )
+        self._origins.ask(submission.cwd)
+        order = self._order(submission, entry)
         run = _run_of(submission)
         path, answer = run.payload(submission.n), run.result(submission.n)
         if run.payloads not in self._folders:
@@ -109,6 +105,19 @@ class LocalSteps:
             self._lifeline = Lifeline()
         env = {**submission.env, **env_of(entry.spec)}
         return replace(submission, argv=worker_argv(path), env=env), self._lifeline.stdin
+
+    def _order(self, submission: Submission, entry: Entry, *, tells: bool = False) -> Order:
+        """The order of an attempt; its owner is the driver, in whose place a worker puts itself."""
+        attempt = attempt_name(submission)
+        return order_of(
+            entry,
+            attempt=attempt,
+            number=submission.attempt,
+            owner=this_owner(attempt),
+            provenance=self._origins.get(),
+            tells=tells,
+            unsafe_locks=self._unsafe_locks,
+        )
 
     def began(self, submission: Submission, job: str) -> None:
         """A worker was started."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from treadle.backends.local_steps import LocalSteps, attempt_name
+from treadle.backends.local_steps import LocalSteps
 from treadle.backends.payload import Answer, encode
 from treadle.engine.backend import JobReport, JobStatus, Submission
 from treadle.records.event import Outcome
-from treadle.steps.order import order_of
-from treadle.steps.owner import this_owner
 from treadle.steps.where import env_of
 
 
@@ -23,15 +21,9 @@ class RemoteSteps(LocalSteps):
 
     def order(self, submission: Submission) -> bytes:
         """The payload of a step: its order and its function. Raises `StepError` for what cannot be sent."""
-        attempt = attempt_name(submission)
-        order = order_of(
-            self._book[submission.task.id],
-            attempt=attempt,
-            number=submission.attempt,
-            owner=this_owner(attempt),  # of the driver; the job puts itself there
-            unsafe_locks=self._unsafe_locks,
-            tells=True,
-        )
+        entry = self._book[submission.task.id]
+        self._origins.ask(submission.cwd)
+        order = self._order(submission, entry, tells=True)
         return encode(order, "")
 
     def env(self, task: str) -> Mapping[str, str]:
