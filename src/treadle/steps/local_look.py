@@ -14,13 +14,8 @@ from treadle.steps.record import ArtifactRecord, ArtifactState, ArtifactStatus, 
 from treadle.steps.record_file import TornRecordError, decode_status
 
 
-def look(
-    places: ArtifactPlaces, identity: str, current: Callable[[ArtifactPlaces], Held | None] | None
-) -> tuple[Seen, Filed | None]:
-    """What is seen, and the record file that it was seen by.
-
-    With `current`, which tells the lease that is held now, a pending record is finished.
-    """
+def look(places: ArtifactPlaces, identity: str) -> tuple[Seen, Filed | None]:
+    """What is seen, and the record file that it was seen by. Raises `DiskError`, `RecordError`."""
     stood = read_filed(places.record, places.path)
     problem, inode = "", 0
     if stood is not None:
@@ -31,32 +26,32 @@ def look(
             if not problem and inode == stood.placed.inode:
                 return _complete(stood.record, identity), stood
     pending = read_filed(places.pending, places.path)
-    if pending is not None and pending.record is not None:
-        if current is not None and _finished(places, pending, current(places)):
-            return look(places, identity, None)
-        if in_place(places, pending):
-            return _complete(pending.record, identity), pending
+    if pending is not None and pending.record is not None and in_place(places, pending):
+        return _complete(pending.record, identity), pending
     if stood is None:
         return Seen(ArtifactState.ABSENT, status=_status(places, identity)), None
     if stood.record is not None and not problem:  # copied here: other inodes, the same content
         return _complete(stood.record, identity), stood
-    seen = Seen(ArtifactState.TORN, stood.record, _status(places, identity), problem)
-    return seen, stood
+    return Seen(ArtifactState.TORN, stood.record, _status(places, identity), problem), stood
+
+
+def mend(places: ArtifactPlaces, current: Callable[[ArtifactPlaces], Held | None]) -> None:
+    """Finish a pending publication, unless the holder of the `current` lease is at it this moment."""
+    pending = read_filed(places.pending, places.path)
+    if pending is None or pending.record is None:
+        return
+    held = current(places)
+    if held is not None and held.token == pending.placed.token:
+        return
+    try:
+        finish(places, pending)
+    except OSError as error:
+        raise disk_error("publish", places.path, error) from error
 
 
 def _complete(record: ArtifactRecord, identity: str) -> Seen:
     same = record.identity == identity
     return Seen(ArtifactState.COMPLETE if same else ArtifactState.OTHER, record)
-
-
-def _finished(places: ArtifactPlaces, pending: Filed, held: Held | None) -> bool:
-    """Finish a pending record, unless who wrote it is at it this moment."""
-    if held is not None and held.token == pending.placed.token:
-        return False
-    try:
-        return finish(places, pending)
-    except OSError as error:
-        raise disk_error("publish", places.path, error) from error
 
 
 def _status(places: ArtifactPlaces, identity: str) -> ArtifactStatus | None:

@@ -9,11 +9,10 @@ from contextlib import suppress
 from treadle.base.errors import DiskError, LockError, StepError
 from treadle.base.files import is_there, make_parents, remove, write_whole
 from treadle.base.layout import ArtifactPlaces
-from treadle.steps import heartbeats
+from treadle.steps import heartbeats, local_look
 from treadle.steps.heartbeats import Heartbeats, uptime
 from treadle.steps.lease import LocalLease
 from treadle.steps.leases import Leases
-from treadle.steps.local_look import look
 from treadle.steps.local_publish import publish
 from treadle.steps.local_sync import Unsynced
 from treadle.steps.local_walk import records_below, remove_artifact
@@ -43,7 +42,10 @@ class LocalStore:
         self._heart.beat()
 
     def look(self, path: str, identity: str, *, mend: bool = False) -> Seen:
-        seen, filed = look(ArtifactPlaces(path), identity, self._leases.current if mend else None)
+        places = ArtifactPlaces(path)
+        if mend:
+            local_look.mend(places, self._leases.current)
+        seen, filed = local_look.look(places, identity)
         if mend and seen.state is ArtifactState.COMPLETE and filed is not None and not filed.sealed:
             assert seen.record is not None
             self._unsynced.note(seen.record)
