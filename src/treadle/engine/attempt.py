@@ -10,8 +10,11 @@ from treadle.records.event import FileRecord
 
 class Attempt:
     """One attempt. `slate` was found before it, `before` are its inputs as it finds them, `standing` the
-    outputs that stood there when it began; `job` is empty until the backend holds it. `deferred`: the job
-    holds nothing but a watch for who is at it now."""
+    outputs that stood there when it began.
+
+    `name` is that of its job, as the intent tells it; `job` is empty until the backend holds it. `deferred`:
+    the job holds nothing but a watch for who is at it now.
+    """
 
     __slots__ = (
         "attempt",
@@ -20,6 +23,7 @@ class Attempt:
         "deferred",
         "job",
         "n",
+        "name",
         "resources",
         "running",
         "slate",
@@ -32,6 +36,7 @@ class Attempt:
         self.task = task
         self.attempt = attempt
         self.n = n
+        self.name = ""
         self.resources = resources
         self.slate = slate
         self.standing: dict[str, FileRecord] = {}

@@ -55,17 +55,21 @@ class Budget(Struct, frozen=True, kw_only=True):
     def demand(self, capped: Resources) -> Demand:
         """What a capped request takes. An amount of a pool is capped as well, so it always fits."""
         machine = (capped.threads, capped.memory or 0, capped.gpus)
-        if not self.pools:
-            return (*machine, 0, 0) if self.has_slots else machine
+        if not self.pools and self.slots is None and self.remote is None:
+            return machine
         return self._with_pools(machine, capped, 0, 0)
 
-    def of_call(self, where: Where, wanted: Resources) -> tuple[Resources, Demand]:
-        """The request of a step, cut to what there is where it runs, and what it takes of it.
+    def weigh(self, task: ScheduledTask, wanted: Resources) -> tuple[Resources, Demand]:
+        """What a task gets that wants so much, and what that takes.
 
-        A thread of the driver takes a slot and no CPU; a worker process a slot and what it asks for; a job of
-        the client one of its slots and nothing of this machine.
+        Of steps a thread of the driver takes a slot and no CPU; a worker process a slot and what it asks for;
+        a job of the client one of its slots and nothing of this machine.
         """
-        match where:
+        call = task.call
+        if call is None:
+            wanted = self.cap(wanted)
+            return wanted, self.demand(wanted)
+        match call.where:
             case Where.THREAD:
                 return wanted, self._with_pools((0, 0, 0), wanted, 1, 0)
             case Where.PROCESS:

@@ -21,11 +21,12 @@ EndOf = Callable[[str], End | None]
 class Passing:
     """Counts who still needs temporary outputs."""
 
-    __slots__ = ("_count", "_keep", "_known", "_plan")
+    __slots__ = ("_count", "_keep", "_known", "_plan", "counts")
 
     def __init__(self, keep: bool) -> None:
         self._keep = keep
         self._count: Temporaries | None = None
+        self.counts = False  # whether there is anything to ask
         self._plan: ScheduledPlan | None = None  # of which the count is to be made
         self._known: dict[str, bool] = {}  # its decided tasks, and whether they are up to date
 
@@ -33,7 +34,7 @@ class Passing:
         self, plan: ScheduledPlan, decision: Decision, end_of: EndOf, *, more: bool = False
     ) -> list[RemoveTemporary]:
         """A plan takes its place; what nobody needs of it may go. `end_of` tells how tasks ended so far."""
-        self._count = None
+        self._count, self.counts = None, False
         if self._keep or not any(task.temporary for task in plan.tasks.values()):
             return []
         self._plan = replace(plan, tasks=dict(plan.tasks)) if more else plan
@@ -50,7 +51,7 @@ class Passing:
         """The plan is whole: count, and let go what nobody needs already."""
         if self._plan is None:
             return []
-        self._count = Temporaries(self._plan)
+        self._count, self.counts = Temporaries(self._plan), True
         known, self._known, self._plan = self._known, {}, None
         free = []
         for task, up_to_date in known.items():

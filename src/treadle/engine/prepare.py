@@ -57,7 +57,9 @@ class Preparer:
             recorded, foreign = self._recorded(task)
             slate = look_over(task, recorded, self._eyes, foreign)
         attempt = Attempt(task, launch.attempt, launch.n, launch.resources, slate)
-        return attempt, self.submitted(launch, now, tuple(slate.standing.values()))
+        event = self.submitted(launch, now, tuple(slate.standing.values()))
+        attempt.name = event.name
+        return attempt, event
 
     def submitted(self, launch: Launch, now: float, before: tuple[FileRecord, ...] = ()) -> AttemptSubmitted:
         """The event of a launch; `before` are the outputs that stand there."""
@@ -124,7 +126,7 @@ class Preparer:
             task=task,
             attempt=attempt.attempt,
             n=n,
-            name=job_name(self._id, n),
+            name=attempt.name,
             argv=argv,
             env=env,
             cwd=self._place.workdir,

@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from treadle.decide.reason import Decision, Verdict
-from treadle.engine.brakes import Brakes, Mode, Settings, Stop
+from treadle.engine.brakes import Mode, Settings
 from treadle.engine.budget import Budget, capped, impossible
+from treadle.engine.ending import Ending
 from treadle.engine.growth import check_kept, merged
 from treadle.engine.news import (
     Added,
     BackendFailed,
-    Cancel,
     Deferred,
     DiskFine,
     DiskFull,
@@ -31,7 +31,6 @@ from treadle.engine.news import (
     Ended,
     Examine,
     Examined,
-    Finish,
     Freed,
     Grew,
     InFlight,
@@ -39,67 +38,29 @@ from treadle.engine.news import (
     Launch,
     News,
     Opened,
-    Order,
     Refused,
     Running,
     Sealed,
     Started,
     Turn,
     Wait,
-    WatchDisk,
 )
 from treadle.engine.node import Node, State, join, link, rank
-from treadle.engine.passing import Passing
-from treadle.engine.ready import ReadyQueue
 from treadle.engine.retry import next_try
-from treadle.engine.story import MachineError, Story
-from treadle.engine.tell import Teller
 from treadle.plan.task import ScheduledPlan
-from treadle.records.event import End, EndReason, Evidence, Outcome, TaskSettled
+from treadle.records.event import End, EndReason, Outcome
 
 __all__ = ["Machine", "Settings"]
 
-_HELD = (State.SUBMITTED, State.RUNNING)
-_WELL = (End.SUCCEEDED, End.UNCHANGED)
 _BAD = (End.FAILED, End.BLOCKED, End.CANCELLED)
 _OURS = (EndReason.CANCELLED, EndReason.INTERRUPTED)
-_CANCELLED = Outcome(reason=EndReason.CANCELLED)
 
 
-class Machine:
+class Machine(Ending):
     """One run. `handle` is the only door; everything else only reads."""
 
     def __init__(self, settings: Settings, budget: Budget) -> None:
-        self.settings = settings
-        self.budget = budget
-        self.counts: dict[End, int] = dict.fromkeys(End, 0)
-        self.failures: dict[str, TaskSettled] = {}
-        self.blocked: dict[str, str] = {}
-        self._tell = Teller()
-        self._story = Story()
-        self._nodes: dict[str, Node] = {}
-        self._gone: dict[str, End] = {}  # how nodes ended that were dropped
-        self._ranked: dict[int, Node] = {}
-        self._ranks = 0  # nodes that were ranked so far
-        self._queue = ReadyQueue(budget)
-        self._passing = Passing(settings.keep_temporary)
-        self._brakes = Brakes(settings)
-        self._disk_full = False
-        self._more = False  # batches may come
-        self._round = 0  # of the plan as a whole: what was asked before it grew no longer counts
-        self._attempts = 0
-        self._open = 0  # nodes that have not ended
-        self._held: dict[str, Node] = {}  # submitted or running
-        self._between: dict[str, Node] = {}  # failed, and to be tried again
-        self._delayed: set[str] = set()  # those of them whose pause is not over
-        self._examined: set[str] = set()  # asked whether they may be cut off
-        self._dormant: dict[str, Node] = {}  # done but for outputs that were removed on purpose
-        self._cancelled: set[str] = set()  # we asked for their end
-        self._deferred: dict[str, Node] = {}  # someone else is at it
-        self._freed: dict[str, Node] = {}  # deferred once, ready to go on
-        self._dropped: set[str] = set()  # deferred when the run was stopped: news of them may be under way
-        self._told: set[str] = set()  # holders of leases, and resources that were capped
-        self._commands: list[Order] = []
+        super().__init__(settings, budget)
         self._doors: dict[type[News], Callable[[Any], None]] = {
             Opened: self._on_opened,
             Added: self._on_added,
@@ -136,34 +97,6 @@ class Machine:
             self._start()
         self._close()
         return Turn(events, self._commands)
-
-    @property
-    def finished(self) -> bool:
-        """Whether the run is over."""
-        return self._brakes.mode is Mode.OVER
-
-    @property
-    def stopping(self) -> bool:
-        """Whether nothing new starts any more."""
-        return self._brakes.mode is not Mode.GOING
-
-    @property
-    def exit_code(self) -> int:
-        """What the run ends with, as far as is known."""
-        return self._brakes.exit_code
-
-    def state(self, task: str) -> State | End:
-        """Where a task stands that was not up to date or skipped when it came."""
-        node = self._nodes.get(task)
-        return self._gone[task] if node is None else node.state
-
-    def attempt(self, task: str) -> int:
-        """How often a task was tried so far (of one that was dropped it is not known)."""
-        return self._nodes[task].attempt
-
-    def held(self) -> list[str]:
-        """Tasks that are submitted or running."""
-        return list(self._held)
 
     # The plan enters
 
@@ -256,15 +189,9 @@ class Machine:
                 values = {cut.resource: str(cut.budget), "tasks": str(cut.tasks)}
                 self._tell.noticed("capped", cut.first, **values)
 
-    def _end_of(self, task: str) -> End | None:
-        """How a task of this run ended, if it has."""
-        node = self._nodes.get(task)
-        state = self._gone.get(task) if node is None else node.state
-        return state if type(state) is End else None
-
     def _adopt(self, node: Node, job: InFlight) -> None:
         node.attempt, node.n, node.job = job.attempt, job.n, job.job
-        self._weigh(node)
+        node.resources, node.demand = self.budget.weigh(node.task, node.resources)
         node.state = State.SUBMITTED
         self._queue.occupy(node.demand)
         self._held[node.task.id] = node
@@ -317,17 +244,8 @@ class Machine:
 
     def _ready(self, node: Node) -> None:
         node.state = State.READY
-        self._weigh(node)
+        node.resources, node.demand = self.budget.weigh(node.task, node.resources)
         self._queue.push(node.rank, node.demand)
-
-    def _weigh(self, node: Node) -> None:
-        """What it gets, and what that takes of the budget."""
-        call = node.task.call
-        if call is None:
-            node.resources = self.budget.cap(node.resources)
-            node.demand = self.budget.demand(node.resources)
-        else:
-            node.resources, node.demand = self.budget.of_call(call.where, node.resources)
 
     # Attempts
 
@@ -360,13 +278,15 @@ class Machine:
         self._attempt(news.task, news.n, news).state = State.RUNNING
 
     def _on_ended(self, news: Ended) -> None:
-        if news.task in self._dropped:
-            return
-        node = self._deferred.pop(news.task, None) if self._deferred else None
-        if node is None:
-            node = self._attempt(news.task, news.n, news)
+        node = self._held.pop(news.task, None)
+        if node is not None and node.n == news.n:
             self._queue.give_back(node.demand)
-            del self._held[news.task]
+        elif news.task in self._dropped:
+            return
+        else:
+            node = self._deferred.pop(news.task, None)
+            if node is None or node.n != news.n:
+                raise self._story.impossible(news.task, self._nodes.get(news.task), news)
         if news.outcome.reason is EndReason.OK:
             self._settle(node, End.SUCCEEDED, news.outcome, news.evidence)
         else:
@@ -425,162 +345,6 @@ class Machine:
         if news.task in self._delayed:
             self._delayed.remove(news.task)
             self._ready(self._nodes[news.task])
-
-    # Ends
-
-    def _settle(
-        self, node: Node, end: End, outcome: Outcome | None = None, evidence: Evidence | None = None
-    ) -> None:
-        task = node.task
-        node.state = end
-        self.counts[end] += 1
-        self._open -= 1
-        event = self._tell.settled(task, end, node.attempt, node.n, outcome, evidence)
-        if self.settings.forget:
-            self._forget(node)
-        if end in _WELL:
-            self._commands += self._passing.ended(task.id, end)
-            self._release_dependents(node)
-        elif end is End.FAILED:
-            self.failures[task.id] = event
-            self._block(node.dependents, task.id)
-            if task.policy.required:
-                self._stop(self._brakes.required_failure())
-
-    def _forget(self, node: Node) -> None:
-        """Of a task that has ended its end is all that batches to come ask for."""
-        task = node.task.id
-        self._gone[task] = self._nodes.pop(task).state  # type: ignore[assignment]
-        del self._ranked[node.rank]
-        self._dormant.pop(task, None)
-        self._cancelled.discard(task)
-
-    def _release_dependents(self, node: Node) -> None:
-        for dependent in node.dependents:
-            dependent.missing -= 1
-            if not dependent.missing and dependent.state is State.WAITING and not self._asleep(dependent):
-                self._upstream_done(dependent)
-
-    def _asleep(self, node: Node) -> bool:
-        """Judged, or being judged, while a need was dormant: that need's return changes nothing."""
-        return node.task.id in self._dormant or node.task.id in self._examined
-
-    def _block(self, first: Sequence[Node], cause: str) -> None:
-        """Tasks that need one which failed can never start, nor can those that need them."""
-        reached = [first]
-        while reached:
-            for dependent in reached.pop():
-                if type(dependent.state) is End:
-                    continue
-                task = dependent.task
-                dependent.state = End.BLOCKED
-                self.counts[End.BLOCKED] += 1
-                self._open -= 1
-                self.blocked[task.id] = cause
-                self._dormant.pop(task.id, None)
-                self._examined.discard(task.id)
-                self._tell.settled(task, End.BLOCKED, cause=cause)
-                if self.settings.forget:
-                    self._forget(dependent)
-                reached.append(dependent.dependents)
-
-    # Stopping
-
-    def _stop(self, stop: Stop | None) -> None:
-        """Start nothing new; what has not begun in the backend's own queue does not begin either, and what
-        someone else is at is not waited for."""
-        if stop is None:
-            return
-        if stop.mode is Mode.OVER:
-            self._finish()
-            return
-        self._brakes.mode = max(self._brakes.mode, stop.mode)
-        self._drop((*self._deferred.values(), *self._freed.values()))
-        ending = stop.mode is Mode.ENDING
-        nodes = [node for node in self._held.values() if ending or node.state is State.SUBMITTED]
-        self._cancel(nodes, stop.force)
-
-    def _drop(self, nodes: Sequence[Node]) -> None:
-        """Deferred attempts end here; the backend need not watch for them any longer."""
-        watched = tuple([node.job for node in nodes if node.state is State.WAITING and node.job])
-        if watched:
-            self._commands.append(Cancel(watched, force=True))
-        for node in nodes:
-            task = node.task.id
-            self._dropped.add(task)
-            self._deferred.pop(task, None)
-            self._freed.pop(task, None)
-            self._settle(node, End.CANCELLED, _CANCELLED)
-
-    def _cancel(self, nodes: Sequence[Node], force: bool = False) -> None:
-        """Cancel attempts; those that the backend has not taken yet are cancelled once it has."""
-        self._cancelled.update(node.task.id for node in nodes if node.job)
-        jobs = tuple(node.job for node in nodes if node.job)
-        if jobs:
-            self._commands.append(Cancel(jobs, force))
-
-    def _on_interrupted(self, news: Interrupted) -> None:
-        self._stop(self._brakes.interrupted(news))
-
-    def _on_disk_full(self, news: DiskFull) -> None:
-        if news.gave_up:
-            self._tell.noticed("disk_full")
-            self._stop(self._brakes.disk_given_up())
-        elif not self._disk_full:
-            self._disk_full = True
-            self._tell.noticed("disk_waiting")
-            self._commands.append(WatchDisk())
-
-    def _on_disk_fine(self, news: DiskFine) -> None:
-        self._disk_full = False
-        self._tell.noticed("disk_fine")
-
-    def _on_backend_failed(self, news: BackendFailed) -> None:
-        self._tell.noticed("backend_failed", message=news.message)
-        self._stop(self._brakes.backend_failed())
-
-    def _close(self) -> None:
-        """Finish when nothing is left to do. That nothing runs and nothing can start is a bug."""
-        if self._held or self._brakes.mode is Mode.OVER or self._tell.plan is None:
-            return
-        if self._brakes.mode is Mode.GOING and (self._open or self._more):
-            if self._delayed or self._examined or self._disk_full or self._deferred:
-                return
-            if self._queue:
-                raise MachineError(self._stuck())
-            if self._more:
-                return
-            if len(self._dormant) != self._open:
-                raise MachineError(self._stuck())
-            for node in list(self._dormant.values()):
-                self._settle(node, End.UNCHANGED)
-        self._finish()
-
-    def _finish(self) -> None:
-        self._brakes.mode = Mode.OVER
-        self._drop((*self._deferred.values(), *self._freed.values()))
-        for node in self._between.values():
-            self._settle(node, End.FAILED, node.outcome)
-        for node in self._nodes.values():
-            if type(node.state) is State and node.state not in _HELD:
-                node.state = End.CANCELLED
-                self.counts[End.CANCELLED] += 1
-        self._tell.over(self.exit_code, self.counts)
-        self._commands.append(Finish(self.exit_code))
-
-    def _attempt(self, task: str, n: int, news: News) -> Node:
-        """The node of an attempt that is held."""
-        node = self._held.get(task)
-        if node is None or node.n != n:
-            raise self._story.impossible(task, self._nodes.get(task), news)
-        return node
-
-    def _stuck(self) -> str:
-        waiting = [node.task.id for node in self._nodes.values() if type(node.state) is State]
-        return (
-            f"nothing runs and nothing can start, but {len(waiting)} task(s) have not ended: "
-            f"{', '.join(waiting[:5])}; {len(self._queue)} ready, free: {self._queue.free}"
-        )
 
 
 def _running_in(plan: ScheduledPlan, decision: Decision) -> list[Node]:
