@@ -49,14 +49,21 @@ class Prepared(Struct, frozen=True, kw_only=True):
     busy: str = ""
 
 
-def prepare(request: Request, what: What = What.RUN) -> Prepared:
-    """Make the one task that the targets name ready to be executed.
+def chosen(request: Request) -> tuple[Planned, ScheduledTask]:
+    """The one task that the targets name, and its plan.
 
-    Takes no lock and writes nothing under `.treadle/`. Raises `OptionError` when the targets name no task
-    or several, `PlanError` when an input is missing that a run of it needs.
+    Raises `OptionError` when the targets name no task or several.
     """
     planned = plan_of(request)
-    task = _one(planned, request.targets)
+    return planned, _one(planned, planned.asked or request.targets)
+
+
+def prepare(planned: Planned, task: ScheduledTask, what: What = What.RUN) -> Prepared:
+    """Make a task of a rule ready to be executed.
+
+    Takes no lock and writes nothing under `.treadle/`. Raises `PlanError` when an input is missing that a run
+    of it needs.
+    """
     if what is What.RUN:
         _refuse_missing(planned, task)
     gpus = gpus_here()

@@ -15,7 +15,7 @@ from treadle.api import pipeline
 from treadle.api.pipeline_plan import places_of
 from treadle.api.step_names import StepNames
 from treadle.api.steps_pipe import Looker, Places, with_made_inputs
-from treadle.base.errors import UserError, WorkflowError
+from treadle.base.errors import OptionError, UserError, WorkflowError
 from treadle.base.place import Diagnostic
 from treadle.plan.task import Draft
 from treadle.rules.schema import StepModule, StepPath, Workflow
@@ -63,6 +63,23 @@ class Modules:
         if found:
             raise WorkflowError(found)
         self.names = _joined([one.names.paths() for one in self._loaded])
+
+    def chosen(self, targets: Sequence[str], where: str) -> list[tuple[StepSpec, str]]:
+        """The steps that the targets name (without targets all that the files list), and their paths.
+
+        Raises `OptionError` for all names that no step has.
+        """
+        wrong = [t for t in dict.fromkeys(targets) if not any(one.names.find(t) for one in self._loaded)]
+        if wrong:
+            raise OptionError(
+                Diagnostic("unknown-target", f"{t} is no step of {where}", hint=self._loaded[0].names.hint(t))
+                for t in wrong
+            )
+        return [
+            (step, paths.Places(one.places.prefix, self._workdir).of(step))
+            for one in self._loaded
+            for step in ([s for t in targets for s in one.names.find(t)] if targets else one.steps)
+        ]
 
     def drafts(self, rules: Iterable[Draft], request: Request) -> StepDrafts:
         """Drafts of all steps that the files list, that the rules read, or that the request names."""

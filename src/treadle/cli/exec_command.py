@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from treadle.api.exec import Prepared, What, prepare
+from treadle.api.exec import Prepared, What, chosen, prepare
 from treadle.backends.local_start import refusal, script_of
 from treadle.base.errors import DiskError, OptionError
 from treadle.base.proc import become
 from treadle.cli.options import add_workflow, request_of
 from treadle.cli.printer import Printer
+from treadle.cli.words import visible
+
+if TYPE_CHECKING:
+    from treadle.api.pipe import Planned
+    from treadle.plan.task import ScheduledTask
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +33,15 @@ def execute(args: argparse.Namespace) -> int:
     if args.json and not args.print:
         raise OptionError("with --json exec only prints the script", hint="add --print")
     what = What.SCRIPT if args.print else What.SHELL if args.shell else What.RUN
-    found = prepare(request_of(args), what)
+    planned, task = chosen(request_of(args))
+    if task.call is not None:
+        if what is not What.RUN:
+            message = f"{task.id} is a Python step: there is no script of it, and no shell for it"
+            raise OptionError(
+                message, hint="without that option its function is called here, in front of you"
+            )
+        return _call(planned, task, printer)
+    found = prepare(planned, task, what)
     if not args.print:
         if found.busy:
             printer.talk(f"warning: the folder is in use by {found.busy}")
@@ -37,6 +50,27 @@ def execute(args: argparse.Namespace) -> int:
         _replace(found)
     _print(found, printer, as_json=args.json)
     return 0
+
+
+def _call(planned: Planned, task: ScheduledTask, printer: Printer) -> int:
+    """Call the function of a step here; a `SystemExit` in it gives the exit code."""
+    from treadle.api.exec_step import try_step
+    from treadle.api.user_code import exception_lines
+
+    printer.talk(f"{task.id}, in front: nothing of it is recorded, and what it makes is not its artifact")
+    tried = try_step(planned, task)
+    if tried.error is not None:
+        for line in "\n".join(exception_lines(tried.error)).splitlines():
+            printer.problem(visible(line))
+    if tried.made:
+        printer.talk(f"it made {tried.work}")
+    elif tried.error is None:
+        printer.talk("it made nothing at its path")
+    if tried.value is not None:
+        printer.talk(f"it gave back {tried.value!r}")
+    if isinstance(tried.error, SystemExit) and isinstance(tried.error.code, int):
+        return tried.error.code & 0xFF
+    return 0 if tried.error is None else 1
 
 
 def _print(found: Prepared, printer: Printer, *, as_json: bool) -> None:

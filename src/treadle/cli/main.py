@@ -21,6 +21,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "why": ("why", "explain one task's decision"),
     "status": ("status", "how the last run went, or goes"),
     "logs": ("logs", "what tasks wrote to stdout and stderr"),
+    "path": ("path", "print where artifacts of steps stand"),
     "exec": ("exec", "run one task in front, recording nothing"),
     "graph": ("graph", "draw the plan (dot, mermaid, tree)"),
     "check": ("check", "check a workflow file"),

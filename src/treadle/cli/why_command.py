@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from treadle.api.pipe import View, look, mask_of
+from msgspec import to_builtins
+
+from treadle.api.pipe import View, is_pipeline, look, mask_of
 from treadle.base.errors import OptionError
 from treadle.base.mask import Mask
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.printer import Printer
-from treadle.cli.words import UP_TO_DATE, VERDICTS, as_values, content, digest, reason
+from treadle.cli.words import COMPLETE, UP_TO_DATE, as_values, content, digest, reason, verdict
 from treadle.decide.reason import (
     Answer,
     AnyReason,
@@ -23,6 +27,9 @@ from treadle.decide.reason import (
     Verdict,
 )
 
+if TYPE_CHECKING:
+    from treadle.api.step_history import Older
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_workflow(parser, targets="TASK")
@@ -32,10 +39,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
     request = request_of(args)
-    if not request.targets:
+    if not request.targets and not is_pipeline(request.file):
         raise OptionError("why needs a task", hint="treadle plan --tasks lists them")
     view = look(request)
-    named = _named(view, request.targets)
+    named = list(view.asked) if view.asked else _named(view, request.targets)
     mask = mask_of(view.workflow)
     if args.json:
         printer.object({"schema": 1, "tasks": [_object(view, task, mask) for task in named]})
@@ -62,21 +69,48 @@ def _object(view: View, task: str, mask: Mask) -> dict[str, object]:
         "may_cut_off": answer.may_cut_off,
         "note": answer.note,
         "reasons": as_values(answer.reasons, mask),
+        **_older_object(view, task, mask),
     }
+
+
+def _older_object(view: View, task: str, mask: Mask) -> dict[str, object]:
+    older = _older(view, task)
+    return {} if older is None else {"nearest": mask.within(to_builtins(older)) if mask else older}
 
 
 def _lines(view: View, task: str, printer: Printer) -> Iterator[str]:
     answer = view.decision.answers[task]
     maybe = ", unless what it reads comes out unchanged" if answer.may_cut_off else ""
-    yield f"{printer.style(task, 'bold')}: {VERDICTS[answer.verdict]}{maybe}"
+    yield f"{printer.style(task, 'bold')}: {verdict(answer, task)}{maybe}"
     if not answer.reasons and answer.verdict is Verdict.UP_TO_DATE:
-        yield f"  {UP_TO_DATE[answer.note]}"
+        bare = view.plan.tasks[task].call is not None and not view.plan.tasks[task].inputs
+        yield f"  {COMPLETE if bare and not answer.note else UP_TO_DATE[answer.note]}"
     for one in answer.reasons:
         yield f"  {reason(one)}"
         for line in _difference(one):
             colour = "red" if line.startswith("-") else "green" if line.startswith("+") else "dim"
             yield "    " + printer.style(line, colour)
     yield from _root(view, answer)
+    yield from _nearest(view, task, printer)
+
+
+def _older(view: View, task: str) -> Older | None:
+    """The nearest artifact from before, of a step that has no record of its own."""
+    if not task.startswith("@") or (task in view.seen and view.seen[task].record is not None):
+        return None
+    from treadle.api.step_history import nearest
+
+    return nearest(view, task)
+
+
+def _nearest(view: View, task: str, printer: Printer) -> Iterator[str]:
+    older = _older(view, task)
+    if older is None:
+        return
+    when = time.strftime(", made %Y-%m-%d %H:%M", time.localtime(older.ended)) if older.ended else ""
+    yield f"  nearest: {older.step}{when}"
+    for change in (*older.changes, *older.deps):
+        yield "    " + printer.style(str(change), "yellow")
 
 
 def _difference(one: AnyReason) -> Iterator[str]:

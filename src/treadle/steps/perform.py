@@ -62,6 +62,16 @@ def perform(order: Order, store: ArtifactStore, *, cancelled: Callable[[], bool]
         lease.release()
 
 
+def try_out(order: Order, store: ArtifactStore, work: str) -> ArtifactRecord:
+    """Call the function with the path `work`, on deps that are complete; nothing is claimed or published.
+
+    Raises what the function raises, and `StepError`.
+    """
+    found, fn = _confirm(order, store), _function(order)
+    context = _context(order, work, found, lambda: False) if wants_context(fn) else None
+    return _call(order, fn, work, context)
+
+
 def _make(order: Order, store: ArtifactStore, lease: Lease, asked: Callable[[], bool]) -> Done:
     seen = store.look(order.path, order.identity, mend=True)
     if seen.state is ArtifactState.COMPLETE and not (order.wanted and seen.record == order.replaces):
