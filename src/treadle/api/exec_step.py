@@ -17,7 +17,7 @@ from treadle.steps.book import Entry
 from treadle.steps.order import order_of
 from treadle.steps.owner import this_owner
 from treadle.steps.paths import is_url
-from treadle.steps.perform import own_frames_off, try_out
+from treadle.steps.perform import try_out
 from treadle.steps.record import ArtifactState
 from treadle.steps.stores import store_for
 
@@ -47,12 +47,12 @@ def try_step(planned: Planned, task: ScheduledTask) -> Tried:
     # Its own place, too, so that checkpoints go there.
     order = replace(order_of(entry, attempt="exec", number=1, owner=this_owner()), path=work)
     try:
-        record = try_out(order, store_for(work), work)
+        found = try_out(order, store_for(work), work)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return Tried(work, os.path.lexists(work), error=own_frames_off(error))
-    return Tried(work, os.path.lexists(work), record.result and record.result.value)
+        return Tried(work, os.path.lexists(work), error=error)
+    return Tried(work, os.path.lexists(work), found and found.value)
 
 
 def _refuse_unmade(planned: Planned, entry: Entry) -> None:

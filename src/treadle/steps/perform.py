@@ -62,14 +62,15 @@ def perform(order: Order, store: ArtifactStore, *, cancelled: Callable[[], bool]
         lease.release()
 
 
-def try_out(order: Order, store: ArtifactStore, work: str) -> ArtifactRecord:
+def try_out(order: Order, store: ArtifactStore, work: str) -> Result | None:
     """Call the function with the path `work`, on deps that are complete; nothing is claimed or published.
 
-    Raises what the function raises, and `StepError`.
+    The value that it gave. Raises what the function raises, and `StepError`.
     """
     found, fn = _confirm(order, store), _function(order)
     context = _context(order, work, found, lambda: False) if wants_context(fn) else None
-    return _call(order, fn, work, context)
+    value = fn(work) if context is None else fn(work, ctx=context)
+    return _result(order, value, context, made=os.path.lexists(work))
 
 
 def _make(order: Order, store: ArtifactStore, lease: Lease, asked: Callable[[], bool]) -> Done:
