@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from treadle.api.collect import collecting
-from treadle.api.steps_report import RunReport
+from treadle.api.steps_report import RunReport, StepRunError
 from treadle.base.errors import OptionError, StepError
 
 if TYPE_CHECKING:
@@ -81,8 +81,11 @@ class StepRunner:
         if collector is not None:
             collector.take(given)
             return RunReport(dry_run=True)
-        with self._with_client():
-            return StepRun(self._places(), wish).go(given)
+        try:
+            with self._with_client():
+                return StepRun(self._places(), wish).go(given)
+        except StepRunError as error:
+            raise error.with_traceback(None)  # noqa: B904 (how we came here tells nobody anything)
 
     def _with_client(self) -> AbstractContextManager[Any]:
         if self._client is None:

@@ -21,7 +21,7 @@ Hear = Callable[[View], None]
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """How batches of steps go down the pipe. `force`: the steps asked for are made again (not those below)."""
+    """How batches of steps go down the pipe. `force`: what is asked for is made again."""
 
     places: Places
     look: Looker

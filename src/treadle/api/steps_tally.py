@@ -74,11 +74,11 @@ class StepTally:
         if not self.streamed:
             self._ends[event.task] = event
             return
-        self._count(event.state)
+        self._count(event.state.value)
         if event.state in _BAD:
             line = StepReport(
                 step=step_name(event.task),
-                state=event.state,
+                state=event.state.value,
                 path=self._book[event.task].path if event.task in self._book else "",
                 attempts=event.attempt,
                 seconds=_seconds(event.outcome),
@@ -136,12 +136,9 @@ class StepTally:
 
     def _told(self, event: TaskSettled) -> str:
         """A line about how a step failed."""
-        error = self._book.errors.get(event.task)
-        if error is not None:
-            return _in_a_line(error)
-        if event.state is End.FAILED and event.outcome is not None:
-            return _outcome(event.outcome)
-        return ""
+        if event.state is not End.FAILED or event.outcome is None:
+            return ""
+        return _outcome(event.outcome).partition("\n")[0]
 
     def _error(self, line: StepReport, event: TaskSettled) -> Exception:
         """The exception that ended a step, with a note that names the step."""
