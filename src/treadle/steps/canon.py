@@ -31,7 +31,7 @@ class FrozenDict(dict[str, Any]):
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("the values of a step cannot be changed: take a copy with dict(...)")
 
-    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
 
     def __reduce__(self) -> tuple[Any, ...]:
         return dict, (dict(self),)
@@ -48,8 +48,8 @@ class FrozenList(list[Any]):
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("the values of a step cannot be changed: take a copy with list(...)")
 
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
-    append = extend = insert = pop = remove = clear = sort = reverse = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = extend = insert = pop = remove = clear = sort = reverse = _refuse
 
     def __reduce__(self) -> tuple[Any, ...]:
         return list, (list(self),)
@@ -82,7 +82,7 @@ def _freeze(value: Any, spot: _Spot, depth: int, faults: list[Fault]) -> Any:
     if issubclass(kind, float):
         return _number(value, spot, faults)
     if depth > _DEEPEST:
-        return _tell(faults, "too-deep", spot, f"more than {_DEEPEST} levels deep, or it holds itself")
+        return _tell(faults, "nested-too-deep", spot, f"more than {_DEEPEST} levels deep, or it holds itself")
     if issubclass(kind, dict):
         return _freeze_dict(value, spot, depth, faults)
     if issubclass(kind, list | tuple):

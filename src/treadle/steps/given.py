@@ -67,7 +67,7 @@ def text_of(where: str, value: Any, faults: Faults) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        faults.append(Fault("not-text", where, f"a text is wanted, not {value!r}"))
+        faults.append(Fault("not-a-text", where, f"a text is wanted, not {value!r}"))
         return ""
     if not value.isascii() or "\0" in value:
         _unicode(where, value, faults)
@@ -80,7 +80,7 @@ def _unicode(where: str, value: str, faults: Faults) -> None:
     except UnicodeEncodeError:
         faults.append(Fault("not-unicode", where, f"{value!a} holds half a character (a lone surrogate)"))
     if "\0" in value:
-        faults.append(Fault("not-text", where, f"{value!a} holds a NUL"))
+        faults.append(Fault("not-a-text", where, f"{value!a} holds a NUL"))
 
 
 def prefix_of(prefix: Any, faults: Faults) -> str | None:
@@ -152,10 +152,10 @@ def seconds_of(where: str, value: Any, faults: Faults) -> float | None:
             return parse_duration(value)
         seconds = float(value.total_seconds()) if hasattr(value, "total_seconds") else float(value)
     except (ValueError, TypeError, OverflowError) as error:
-        faults.append(Fault("duration", where, str(error)))
+        faults.append(Fault("not-a-duration", where, str(error)))
         return None
     if not 0 < seconds < float("inf") or isinstance(value, bool):
-        faults.append(Fault("duration", where, f"seconds above 0 are wanted, not {value!r}"))
+        faults.append(Fault("not-a-duration", where, f"seconds above 0 are wanted, not {value!r}"))
     return seconds
 
 

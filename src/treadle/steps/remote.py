@@ -27,13 +27,14 @@ class RemoteCallable(Struct, frozen=True, eq=False):
     name: str = ""
 
     def __post_init__(self) -> None:
-        if not callable(self.fn):
-            raise StepError(f"remote wants a function, not {self.fn!r}", code="not-callable")
-        if self.resources is not None and not isinstance(self.resources, ResourceConfig):
-            hint = "write ResourceConfig(cpu=4, memory_gb=16)"
+        fn: object = self.fn
+        resources: object = self.resources
+        if not callable(fn):
+            raise StepError(f"remote wants a function, not {fn!r}", code="not-callable")
+        if resources is not None and not isinstance(resources, ResourceConfig):
             raise StepError(
-                f"remote: resources: a ResourceConfig is wanted, not {self.resources!r}",
-                hint=hint,
+                f"remote: resources: a ResourceConfig is wanted, not {resources!r}",
+                hint="write ResourceConfig(cpu=4, memory_gb=16)",
                 code="not-resources",
             )
         force_setattr(self, "env_vars", FrozenDict(self.env_vars or {}))

@@ -53,10 +53,11 @@ class ResourceConfig(Struct, frozen=True, kw_only=True, omit_defaults=True):
             if value is None:
                 force_setattr(self, field, "")
             elif not isinstance(value, str):
-                faults.append(Fault("not-text", field, f"a text is wanted, not {value!r}"))
-        if isinstance(self.extra_args, str):
+                faults.append(Fault("not-a-text", field, f"a text is wanted, not {value!r}"))
+        extra: Any = self.extra_args
+        if isinstance(extra, str):
             faults.append(Fault("not-a-list", "extra_args", "a list of texts is wanted"))
-        force_setattr(self, "extra_args", tuple(self.extra_args or ()))
+        force_setattr(self, "extra_args", tuple(extra or ()))
         force_setattr(self, "groups", dict(self.groups or {}))
         force_setattr(self, "preemptible", bool(self.preemptible))
         force_setattr(self, "time_limit", _seconds(self.time_limit, faults))
@@ -93,10 +94,9 @@ def _bytes(size: float | None) -> int | None:
 
 
 def _see_numbers(config: ResourceConfig, faults: list[Fault]) -> None:
-    if config.cpu is None:
-        force_setattr(config, "cpu", 1)
-    if config.gpu is None:
-        force_setattr(config, "gpu", 0)
+    for field, unsaid in (("cpu", 1), ("gpu", 0)):
+        if getattr(config, field) is None:
+            force_setattr(config, field, unsaid)
     for field in ("cpu", *_AMOUNTS):
         value = getattr(config, field)
         if value is not None and not (_is_number(value) and isfinite(value) and value > 0):
@@ -132,10 +132,10 @@ def _seconds(limit: Any, faults: list[Fault]) -> float | None:
         try:
             return parse_duration(limit)
         except ValueError as error:
-            faults.append(Fault("duration", "time_limit", str(error)))
+            faults.append(Fault("not-a-duration", "time_limit", str(error)))
             return None
     seconds = limit.total_seconds() if hasattr(limit, "total_seconds") else limit
     if not _is_number(seconds) or not 0 < seconds < float("inf"):
-        faults.append(Fault("duration", "time_limit", f"seconds above 0 are wanted, not {limit!r}"))
+        faults.append(Fault("not-a-duration", "time_limit", f"seconds above 0 are wanted, not {limit!r}"))
         return None
     return float(seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import blake2b
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -128,10 +129,10 @@ class _Leaf(Struct):
     text: str
 
 
-def _fields(node: ast.AST, root: ast.AST) -> Any:
+def _fields(node: ast.AST, root: ast.AST) -> Iterator[tuple[str, Any]]:
     kind = type(node).__name__
     for name in node._fields:
-        value = getattr(node, name, None)
+        value: Any = getattr(node, name, None)
         if value is None and not (kind == "Constant" and name == "value"):
             continue
         if name in _LEFT_OUT or value == [] or (node is root and name == "decorator_list"):
