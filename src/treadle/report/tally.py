@@ -93,6 +93,8 @@ class Tally:
                     self.retried.append(event)
                 case Noticed():
                     self.notices.append(event)
+                    if event.code == "lease_held":
+                        self._defer(event.task)
                 case RunStarted():
                     self.run, self.workflow, self.started = event.run, event.workflow, event.time
                     self.pid, self.host = event.pid, event.host
@@ -105,6 +107,12 @@ class Tally:
                     self.trying.clear()
                 case OutputEvicted():
                     pass
+
+    def _defer(self, task: str) -> None:
+        """Its attempt does not run: someone else is making the same, and it waits for that."""
+        numbers = self.attempts.get(task)
+        if numbers and (trying := self.trying.get(numbers[-1])):
+            trying.since = None
 
     def _settle(self, event: TaskSettled) -> None:
         if event.state is End.UP_TO_DATE:
