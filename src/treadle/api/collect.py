@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from treadle.steps.loading import is_loading
+
 if TYPE_CHECKING:
     from treadle.steps.spec import StepSpec
 
@@ -29,8 +31,12 @@ _collector: Collector | None = None
 
 
 def collecting() -> Collector | None:
-    """Who collects what `StepRunner.run` is asked for; None: nobody does, so it runs."""
-    return _collector
+    """Who collects what `StepRunner.run` is asked for; None: nobody does, so it runs.
+
+    A worker that imports a module for its function collects, too: a script without a `__main__` guard would
+    run all of its steps there once more.
+    """
+    return _collector or (Collector() if is_loading() else None)
 
 
 @contextmanager

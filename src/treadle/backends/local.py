@@ -100,6 +100,7 @@ class LocalBackend:
         try:
             submission, stdin = steps.as_process(submission)
         except (StepError, DiskError) as error:
+            steps.refused(submission, error)
             return Refused(str(error))
         answer = self._submit_process(submission, stdin)
         if isinstance(answer, Accepted):

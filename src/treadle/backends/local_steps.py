@@ -119,6 +119,10 @@ class LocalSteps:
             unsafe_locks=self._unsafe_locks,
         )
 
+    def refused(self, submission: Submission, error: Exception) -> None:
+        """A step could not be begun."""
+        self._book.errors[submission.task.id] = error
+
     def began(self, submission: Submission, job: str) -> None:
         """A worker was started."""
         self._held[job] = submission
@@ -271,7 +275,7 @@ def _told(submission: Submission, outcome: Outcome) -> StepError:
     call = submission.task.call
     name = call.step if call is not None else submission.task.id
     ended = outcome.message or f"exit code {outcome.exit_code}"
-    tail = _tail(submission.log)
+    tail = log_tail(submission.log)
     return StepError(
         f"step '{name}' failed ({outcome.reason.value}): {ended}",
         hint=f"its log ends with:\n{tail}" if tail else f"it wrote nothing to its log, {submission.log}",
@@ -279,7 +283,8 @@ def _told(submission: Submission, outcome: Outcome) -> StepError:
     )
 
 
-def _tail(log: str) -> str:
+def log_tail(log: str) -> str:
+    """The last lines of a log (empty: there are none)."""
     try:
         with open(log, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))

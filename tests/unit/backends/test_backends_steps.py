@@ -312,11 +312,12 @@ def test_a_thread_that_does_not_hear_is_left_behind_in_bounded_time(steps, tmp_p
 
 def test_a_function_that_cannot_be_sent_is_refused_with_the_way_out(steps):
     lock = threading.Lock()
-    submission = steps.submission(StepSpec("train", fn=lambda out: lock), Where.PROCESS)
-    (answer,) = steps.backend.submit([submission])
+    spec = StepSpec("train", fn=lambda out: lock)
+    (answer,) = steps.backend.submit([steps.submission(spec, Where.PROCESS)])
     assert isinstance(answer, Refused)
     assert "'train'" in answer.message
     assert "lock" in answer.message
+    assert isinstance(steps.error(spec), StepError)
 
 
 def test_an_exception_that_cannot_be_sent_is_told_by_its_text(steps):
