@@ -8,11 +8,11 @@ writes them: the shortest text that reads back as the same number, which the lan
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import blake2b
 from json import JSONEncoder
 from math import isfinite
 from typing import Any, NoReturn
 
+from treadle.base.digest import blake2b
 from treadle.steps.faults import Fault
 
 IDENTITY_FORMAT = 1

@@ -9,10 +9,10 @@ unknown, and then nothing is said of it.
 from __future__ import annotations
 
 from functools import partial
-from hashlib import blake2b
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from treadle.base.digest import blake2b
 from treadle.steps.bound import Bound
 from treadle.steps.source import Source, source_of
 

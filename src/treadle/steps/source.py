@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import blake2b
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+
+from treadle.base.digest import blake2b
 
 if TYPE_CHECKING:
     import ast
