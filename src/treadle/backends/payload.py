@@ -114,9 +114,14 @@ def encode(order: Order, answer: str) -> bytes:
 
 
 def _dumps(value: object) -> bytes:
+    return dumps(value, value.fn if isinstance(value, Order) else value)
+
+
+def dumps(value: object, fn: object) -> bytes:
+    """Pickle `value`; the module of `fn` goes along where no other process can import it."""
     import cloudpickle  # type: ignore[import-untyped]
 
-    module = _module_of(value.fn if isinstance(value, Order) else value)
+    module = _module_of(fn)
     if module is not None and not _is_importable(module):
         cloudpickle.register_pickle_by_value(module)
     made: bytes = cloudpickle.dumps(value)

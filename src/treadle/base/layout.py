@@ -154,6 +154,10 @@ class StateFolder(Struct, frozen=True):
             raise disk_error("look into", self.runs, error) from error
         return sorted(name for name in names if name != "latest" and not name.startswith("."))
 
+    def client(self, name: str) -> RunFolder:
+        """What a client was asked to run outside of any run: logs and payloads as a run has them."""
+        return RunFolder(os.path.join(self.root, "jobs", name))
+
     @property
     def artifacts(self) -> str:
         """Where artifacts of steps stand that name no other prefix."""

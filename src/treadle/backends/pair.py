@@ -1,0 +1,174 @@
+"""Two backends as one: this machine, and one other where jobs of a client run (and rules, if they are to).
+
+A run has one loop, which sees one backend. Each attempt belongs to one part, by its task; job ids are those
+of the parts.
+"""
+
+from __future__ import annotations
+
+import select
+import sys
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from treadle.engine.backend import Abilities, Accepted, ExecutorBackend, JobReport, Refused, Submission
+from treadle.plan.task import ScheduledTask, Where
+from treadle.records.event import Outcome
+
+
+class PairBackend:
+    """`local` and `other` in one run. `local_rules` names the rules that stay on this machine (None: all)."""
+
+    def __init__(
+        self,
+        local: ExecutorBackend,
+        other: ExecutorBackend,
+        *,
+        local_rules: Collection[str] | None = None,
+    ) -> None:
+        self._local = local
+        self._other = other
+        self._local_rules = None if local_rules is None else frozenset(local_rules)
+        self._jobs: dict[str, tuple[ExecutorBackend, str]] = {}
+        self._shown: dict[tuple[int, str], str] = {}
+        self._news = Either([local.fileno(), other.fileno()])
+        here, there = local.abilities, other.abilities
+        self._abilities = Abilities(
+            notifies=here.notifies and there.notifies,
+            arrays=there.arrays,
+            accounting=there.accounting,
+            adoption=there.adoption,
+            gpus=here.gpus or there.gpus,
+            memory_limits=here.memory_limits and there.memory_limits,
+            batch=there.batch,
+        )
+
+    @property
+    def name(self) -> str:
+        return f"{self._local.name}+{self._other.name}"
+
+    @property
+    def abilities(self) -> Abilities:
+        return self._abilities
+
+    def part(self, task: ScheduledTask) -> ExecutorBackend:
+        """The backend that runs this task."""
+        if task.call is not None:
+            return self._other if task.call.where is Where.CLIENT else self._local
+        stays = self._local_rules is None or task.rule in self._local_rules
+        return self._local if stays else self._other
+
+    def render_script(self, submission: Submission) -> str:
+        return self.part(submission.task).render_script(submission)
+
+    def submit(self, batch: Sequence[Submission]) -> list[Accepted | Refused]:
+        answers: list[Accepted | Refused] = [Refused("")] * len(batch)
+        for part in (self._local, self._other):
+            chosen = [at for at, one in enumerate(batch) if self.part(one.task) is part]
+            if chosen:
+                for at, answer in zip(chosen, part.submit([batch[at] for at in chosen]), strict=True):
+                    answers[at] = self._taken(part, answer)
+        return answers
+
+    def _taken(self, part: ExecutorBackend, answer: Accepted | Refused) -> Accepted | Refused:
+        if isinstance(answer, Refused):
+            return answer
+        job = answer.job
+        if job in self._jobs:  # a process of this machine, with the number of a job of the other
+            job = f"{job}@{part.name}"
+        self._know(part, answer.job, job)
+        return Accepted(job, answer.started)
+
+    def _know(self, part: ExecutorBackend, own: str, shown: str) -> None:
+        self._jobs[shown] = (part, own)
+        self._shown[id(part), own] = shown
+
+    def poll(self, jobs: Sequence[str]) -> list[JobReport]:
+        adopted = [job for job in jobs if job not in self._jobs]
+        for job in adopted:  # only what outlives a driver can be
+            self._know(self._other, job, job)
+        reports: list[JobReport] = []
+        for part in (self._local, self._other):
+            if adopted or _has_news(part):
+                reports += [self._told(part, one) for one in part.poll(self._of(part, jobs))]
+        return reports
+
+    def _told(self, part: ExecutorBackend, report: JobReport) -> JobReport:
+        shown = self._shown[id(part), report.job]
+        if report.outcome is not None:
+            del self._jobs[shown], self._shown[id(part), report.job]
+        if shown == report.job:
+            return report
+        return JobReport(job=shown, status=report.status, reason=report.reason, outcome=report.outcome)
+
+    def _of(self, part: ExecutorBackend, jobs: Sequence[str]) -> list[str]:
+        """Those of these jobs that a part has, by its own ids."""
+        known = (self._jobs.get(job) for job in jobs)
+        return [found[1] for found in known if found is not None and found[0] is part]
+
+    def cancel(self, jobs: Sequence[str], *, force: bool = False) -> None:
+        for part in (self._local, self._other):
+            if chosen := self._of(part, jobs):
+                part.cancel(chosen, force=force)
+
+    def accounting(self, jobs: Sequence[str]) -> dict[str, Outcome]:
+        return {**self._local.accounting(jobs), **self._other.accounting(jobs)}
+
+    def logs(self, job: str) -> list[str]:
+        part, own = self._jobs.get(job, (self._other, job))
+        return part.logs(own) or self._local.logs(job)
+
+    def find(self, names: Sequence[str]) -> dict[str, str]:
+        return {**self._local.find(names), **self._other.find(names)}
+
+    def fileno(self) -> int | None:
+        return self._news.fileno()
+
+    def next_timeout(self) -> float | None:
+        wishes = [wish for part in (self._local, self._other) if (wish := part.next_timeout()) is not None]
+        return min(wishes, default=None)
+
+    def close(self) -> None:
+        self._news.close()
+        self._local.close()
+        self._other.close()
+
+
+def _has_news(part: ExecutorBackend) -> bool:
+    """Whether a part is to be polled: the other one's news must not make it ask its scheduler."""
+    wish, fd = part.next_timeout(), part.fileno()
+    return (wish is not None and wish <= 0) or (fd is not None and bool(select.select([fd], [], [], 0)[0]))
+
+
+class Either:
+    """A descriptor that is readable when one of several is (None among them: there is none of that one)."""
+
+    def __init__(self, descriptors: Sequence[int | None]) -> None:
+        found = [fd for fd in descriptors if fd is not None]
+        self._both: Any = None  # an epoll, or a kqueue
+        self._one = found[0] if len(found) == 1 else None
+        if len(found) > 1:
+            self._both = _joined(found)
+
+    def fileno(self) -> int | None:
+        return int(self._both.fileno()) if self._both is not None else self._one
+
+    def close(self) -> None:
+        if self._both is not None:
+            self._both.close()
+
+
+if sys.platform == "linux":
+
+    def _joined(descriptors: Sequence[int]) -> select.epoll:
+        made = select.epoll()
+        for fd in descriptors:
+            made.register(fd, select.EPOLLIN)
+        return made
+
+else:
+
+    def _joined(descriptors: Sequence[int]) -> select.kqueue:
+        made = select.kqueue()
+        made.control([select.kevent(fd, select.KQ_FILTER_READ, select.KQ_EV_ADD) for fd in descriptors], 0)
+        return made
