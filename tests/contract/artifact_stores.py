@@ -8,6 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
+import object_storages
+import pytest
+
 from treadle.steps.local_store import LocalStore
 from treadle.steps.record import ArtifactRecord, Owner
 from treadle.steps.store import ArtifactStore, Lease
@@ -100,7 +103,15 @@ class LocalStorage:
         )
 
 
-STORAGES: dict[str, Callable[[Path], Storage]] = {"local": LocalStorage}
+def local(folder: Path, request: pytest.FixtureRequest) -> Storage:
+    return LocalStorage(folder)
+
+
+STORAGES: dict[str, Callable[[Path, pytest.FixtureRequest], Storage]] = {
+    "local": local,
+    "memory": object_storages.memory,
+    "s3": object_storages.s3,
+}
 
 
 def owner(attempt: str, *, host: str = "far", pid: int = 1) -> Owner:

@@ -25,7 +25,7 @@ PATIENCE = 90.0
 
 @pytest.fixture(params=sorted(STORAGES))
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    return STORAGES[request.param](tmp_path)
+    return STORAGES[request.param](tmp_path, request)
 
 
 @pytest.fixture

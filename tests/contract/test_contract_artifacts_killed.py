@@ -23,7 +23,7 @@ _MANY = 40  # more changes than a publication makes
 
 @pytest.fixture(params=sorted(STORAGES))
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    storage = STORAGES[request.param](tmp_path)
+    storage = STORAGES[request.param](tmp_path, request)
     if not storage.forks:
         pytest.skip("its client does not survive a fork")
     return storage

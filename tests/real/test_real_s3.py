@@ -5,17 +5,14 @@ from __future__ import annotations
 import importlib.util
 import os
 import pathlib
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import count
 
 import pytest
 
-from conftest import BUCKET, s3_settings
+from s3_world import BUCKET, Line, settings
 from treadle.base.errors import DiskError, StepError
 from treadle.base.layout import ArtifactPlaces
 from treadle.steps import staging
@@ -42,50 +39,6 @@ class Clock:
         return self.now
 
 
-class Line:
-    """The way to the server, which can be cut and mended: the same port, nothing behind it meanwhile."""
-
-    def __init__(self, server: int) -> None:
-        self._server = server
-        self._open: list[socket.socket] = []
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listening.getsockname()[1]
-        self._serve()
-
-    def cut(self) -> None:
-        with suppress(OSError):
-            self._listening.shutdown(socket.SHUT_RDWR)
-        self._listening.close()
-        for one in self._open:
-            with suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
-        self._open.clear()
-
-    def mend(self) -> None:
-        self._listening = socket.create_server(("127.0.0.1", self.port))
-        self._serve()
-
-    def _serve(self) -> None:
-        threading.Thread(target=self._accept, args=(self._listening,), daemon=True).start()
-
-    def _accept(self, listening: socket.socket) -> None:
-        with suppress(OSError):
-            while True:
-                near, _ = listening.accept()
-                far = socket.create_connection(("127.0.0.1", self._server))
-                self._open += [near, far]
-                for ends in ((near, far), (far, near)):
-                    threading.Thread(target=_pump, args=ends, daemon=True).start()
-
-
-def _pump(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
-
-
 @pytest.fixture(autouse=True)
 def staged(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     staging.STAGING.clear()
@@ -98,7 +51,7 @@ def staged(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 def line(s3_port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
     """A way to the server of its own, for what this test opens."""
     line = Line(s3_port)
-    for name, value in s3_settings(line.port).items():
+    for name, value in settings(line.port).items():
         monkeypatch.setenv(name, value)
     yield line
     line.cut()
@@ -237,7 +190,7 @@ def test_of_two_processes_one_makes_each_artifact(s3: str, path: str) -> None:
         told += out.splitlines()
     assert sorted(told) == sorted(f"made {one}" for one in paths)
     store = a_store(Clock())
-    for seen in store.look_many([(one, ID) for one in paths]):
+    for seen in [store.look(one, ID) for one in paths]:
         assert seen.record is not None
         assert pathlib.Path(store.fetch(seen.record)).read_text() == seen.record.provenance.attempt
 
@@ -263,7 +216,7 @@ def test_of_many_who_publish_at_a_time_one_record_counts(s3: str, path: str) -> 
 def test_a_store_that_does_not_look_at_conditions_is_refused(
     start_s3: Callable[..., int], monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    for name, value in s3_settings(start_s3("ignore-conditions")).items():
+    for name, value in settings(start_s3("ignore-conditions")).items():
         monkeypatch.setenv(name, value)
     store = a_store(Clock())
     with pytest.raises(StepError) as caught:
@@ -306,7 +259,7 @@ def test_who_was_overtaken_in_an_outage_does_not_publish(
     lease = store.claim(path, owner("run.1"))
     work = store.work(path, "run.1")
     pathlib.Path(work).write_text("late")
-    for name, value in s3_settings(s3_port).items():
+    for name, value in settings(s3_port).items():
         monkeypatch.setenv(name, value)
     other = a_store(clock)
     assert other.holder(path) == owner("run.1")

@@ -15,17 +15,15 @@ def look(bucket: Bucket, path: str, identity: str) -> Seen:
     places = ArtifactPlaces(path)
     found = bucket.get(spot(places.record).key)
     if found is None:
-        return Seen(ArtifactState.ABSENT, status=_status(bucket, places))
+        return Seen(ArtifactState.ABSENT, status=_status(bucket, places, identity))
     try:
-        record = read_record(found, path)
+        record = read_record(found, places)
     except TornRecordError as error:
         return Seen(ArtifactState.TORN, problem=str(error))
-    if record.identity != identity:
-        return Seen(ArtifactState.OTHER, record)
     problem = what_is_torn(bucket, record)
     if problem:
-        return Seen(ArtifactState.TORN, record, problem=problem)
-    return Seen(ArtifactState.COMPLETE, record)
+        return Seen(ArtifactState.TORN, record, _status(bucket, places, identity), problem)
+    return Seen(ArtifactState.COMPLETE if record.identity == identity else ArtifactState.OTHER, record)
 
 
 def what_is_torn(bucket: Bucket, record: ArtifactRecord) -> str:
@@ -45,9 +43,10 @@ def what_is_torn(bucket: Bucket, record: ArtifactRecord) -> str:
     return f"{record.at} holds {size} bytes, not {record.size}" if page else f"{record.at} is gone"
 
 
-def _status(bucket: Bucket, places: ArtifactPlaces) -> ArtifactStatus | None:
+def _status(bucket: Bucket, places: ArtifactPlaces, identity: str) -> ArtifactStatus | None:
     found = bucket.get(spot(places.status).key)
     try:
-        return decode_status(found.data, places.status) if found else None
+        status = decode_status(found.data, places.status) if found else None
     except TornRecordError:
         return None  # only people read it
+    return status if status is not None and status.identity == identity else None

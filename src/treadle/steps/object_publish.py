@@ -62,14 +62,15 @@ def _named(
     bucket: Bucket, lease: ObjectLease, ours: ArtifactRecord, replaces: ArtifactRecord | None
 ) -> ArtifactRecord:
     """Make our record the one that counts, or find the one that does."""
-    key = spot(ArtifactPlaces(ours.path).record).key
+    places = ArtifactPlaces(ours.path)
+    key = spot(places.record).key
     data = encode_record(ours)
     for _ in range(_TRIES):
         lease.check()
         found = bucket.get(key)
         if found is not None and found.data == data:  # ours, and the answer was lost
             return ours
-        other = readable(found, ours.path)
+        other = readable(found, places)
         if other is not None and other != replaces and not what_is_torn(bucket, other):
             if other.identity != ours.identity:
                 raise _another(ours, other)

@@ -11,7 +11,7 @@ new one, whole. What a superseded attempt made stays until the next one is publi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from threading import Lock
 
 from treadle.base.errors import LockError, StepError
@@ -24,7 +24,7 @@ from treadle.steps.object_lease import ObjectLease
 from treadle.steps.object_leases import Leases
 from treadle.steps.object_probe import refuse_without_conditions
 from treadle.steps.object_publish import folder_of, remove_below
-from treadle.steps.object_record import attempt_of, is_record, path_of, readable
+from treadle.steps.object_record import attempt_of, is_record, readable, readable_in
 from treadle.steps.object_url import spot
 from treadle.steps.owner import this_owner
 from treadle.steps.parallel import in_parallel
@@ -33,7 +33,7 @@ from treadle.steps.record_file import encode_status
 from treadle.steps.staging import STAGING
 from treadle.steps.store import Lease
 
-_LOOKS = 32  # at a time
+_LOOKS = 32  # records read at a time
 
 
 class ObjectStore:
@@ -56,10 +56,6 @@ class ObjectStore:
     def look(self, path: str, identity: str, *, mend: bool = False) -> Seen:
         """What stands there; there is never anything to mend."""
         return object_look.look(self._bucket, path, identity)
-
-    def look_many(self, wanted: Iterable[tuple[str, str]]) -> Iterator[Seen]:
-        """What stands at (path, identity), in their order; many are looked at at a time."""
-        return in_parallel(lambda one: self.look(*one), wanted, _LOOKS)
 
     def claim(self, path: str, owner: Owner) -> Lease | Owner:
         """Take the lease. The first time, the store must prove that it refuses conditional writes."""
@@ -121,12 +117,12 @@ class ObjectStore:
     def records(self, prefix: str) -> Iterator[ArtifactRecord]:
         """Those that can be read; what lies below the prefix is listed once."""
         keys = [entry.key for entry in self._bucket.entries(spot(prefix).key) if is_record(entry.key)]
-        paths = sorted((self._bucket.url(path_of(key)), key) for key in keys)
-        found = in_parallel(self._bucket.get, (key for _, key in paths), _LOOKS)
-        for (path, _), one in zip(paths, found, strict=True):
-            record = readable(one, path)
-            if record is not None:
-                yield record
+
+        def read(key: str) -> ArtifactRecord | None:
+            return readable_in(self._bucket.get(key), self._bucket.url(key))
+
+        found = [record for record in in_parallel(read, keys, _LOOKS) if record is not None]
+        yield from sorted(found, key=lambda record: record.path)
 
     def sync(self) -> None:
         """Nothing to wait for: an object store has what it has answered for."""
@@ -146,11 +142,12 @@ class ObjectStore:
             )
         try:
             record = spot(places.record).key
-            attempts = (attempt_of(readable(self._bucket.get(record), path)), *lease.earlier)
+            attempts = (attempt_of(readable(self._bucket.get(record), places)), *lease.earlier)
             self._bucket.delete([record, spot(places.status).key])
             for attempt in dict.fromkeys(filter(None, attempts)):
                 remove_below(self._bucket, folder_of(path, attempt))
             remove_below(self._bucket, places.checkpoints)
+            STAGING.drop(STAGING.work(path, "", resumable=True))
             self._bucket.delete([spot(places.lease_object).key])
         finally:
             lease.release()

@@ -16,6 +16,7 @@ from treadle.steps import staging
 from treadle.steps.object_bucket import Bucket
 from treadle.steps.object_store import ObjectStore
 from treadle.steps.object_url import spot
+from treadle.steps.parallel import in_parallel
 from treadle.steps.record import (
     ArtifactRecord,
     ArtifactState,
@@ -317,7 +318,6 @@ def test_of_two_stores_that_race_for_a_silent_lease_one_wins(clock: Clock, path:
     for racer in racers:
         racer.holder(path)
     clock.now += 91
-    from treadle.steps.parallel import in_parallel
 
     def claim(one: tuple[int, ObjectStore]) -> Lease | Owner:
         return one[1].claim(path, owner(f"run.{one[0]}"))
@@ -403,7 +403,7 @@ def test_many_are_looked_at_in_order(store: ObjectStore, path: str) -> None:
     wanted = [(f"{parent(path)}/n{n}", ID) for n in range(200)]
     for one, _ in wanted[::2]:
         make(store, one)
-    states = [seen.state for seen in store.look_many(iter(wanted))]
+    states = [seen.state for seen in in_parallel(lambda one: store.look(*one), wanted, 16)]
     assert states == [ArtifactState.COMPLETE, ArtifactState.ABSENT] * 100
     assert [one.path for one in store.records(parent(path))] == sorted(one for one, _ in wanted[::2])
 
@@ -507,7 +507,6 @@ def test_without_obstore_the_error_says_what_to_install(monkeypatch: pytest.Monk
 
 def test_of_many_who_publish_at_a_time_one_record_counts(store: ObjectStore, path: str) -> None:
     """The leases are all held here (each on another artifact): the condition on the record alone decides."""
-    from treadle.steps.parallel import in_parallel
 
     def publish(number: int) -> ArtifactRecord:
         attempt = f"run.{number}"
