@@ -39,8 +39,8 @@ def end_with_driver() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    if not _kernel_watches(line):
-        threading.Thread(target=_watch, args=(line,), name="treadle-driver", daemon=True).start()
+    if not kernel_watches(line):
+        threading.Thread(target=_watch, args=(line,), name="treadle driver", daemon=True).start()
     elif _is_over(line):
         _end()
 
@@ -51,7 +51,11 @@ def _is_pipe(fd: int) -> bool:
     return False
 
 
-def _kernel_watches(line: int) -> bool:
+def kernel_watches(line: int) -> bool:
+    """Let the kernel end our process group once nobody holds the other end of the pipe `line`, if it can.
+
+    It holds for the open file, and so over an exec.
+    """
     if not hasattr(fcntl, "F_SETSIG"):
         return False
     try:

@@ -66,7 +66,7 @@ class LeaseWatch:
             self._changed.notify()
             if not self._runs:
                 self._runs = True
-                threading.Thread(target=self._work, name="treadle-leases", daemon=True).start()
+                threading.Thread(target=self._work, name="treadle leases", daemon=True).start()
 
     def drop(self, job: str) -> bool:
         """Watch it no longer; False: it is not watched, or was found free already."""

@@ -21,7 +21,7 @@ class Origins:
         """Begin to ask; once."""
         if self._asking is None:
             self._asking = threading.Thread(
-                target=self._ask, args=(workdir,), name="treadle-origins", daemon=True
+                target=self._ask, args=(workdir,), name="treadle origins", daemon=True
             )
             self._asking.start()
 

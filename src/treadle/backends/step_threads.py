@@ -59,7 +59,7 @@ class StepThreads:
 
     def _add_thread(self, one: ThreadJob) -> None:
         try:
-            threading.Thread(target=self._work, name=f"treadle-step-{one.job}", daemon=True).start()
+            threading.Thread(target=self._work, name=f"treadle {one.job}", daemon=True).start()
         except RuntimeError:  # the limit on threads is reached: those that there are must do
             if self._threads <= 0:
                 del self._living[one.job]

@@ -32,7 +32,7 @@ class StoreSyncs:
             self._noted[id(store)] = store
             if not self._runs:
                 self._runs = True
-                threading.Thread(target=self._work, name="treadle-sync", daemon=True).start()
+                threading.Thread(target=self._work, name="treadle sync", daemon=True).start()
 
     def close(self) -> None:
         """Sync what is left, now."""

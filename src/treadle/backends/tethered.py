@@ -13,6 +13,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from treadle.backends.last_breath import kernel_watches
+
 _HIGH = 200  # a descriptor that no command is likely to use
 
 
@@ -29,9 +31,7 @@ def main(pipe: str, argv: Sequence[str]) -> None:
     opened = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     line = fcntl.fcntl(opened, fcntl.F_DUPFD, _HIGH)
     os.close(opened)
-    fcntl.fcntl(line, fcntl.F_SETSIG, signal.SIGKILL)
-    fcntl.fcntl(line, fcntl.F_SETOWN, -os.getpgrp())
-    fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
+    kernel_watches(line)
     try:
         if os.read(line, 1) == b"":  # it was gone before the kernel watched
             return
