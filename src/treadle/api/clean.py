@@ -10,8 +10,8 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.api.named import Named
-from treadle.api.pipe import Planned, Request, mask_of, plan_of
+from treadle.api.named import Named, refuse_steps
+from treadle.api.pipe import Planned, Request, is_pipeline, mask_of, plan_of
 from treadle.api.session import Recovered, hold
 from treadle.base.errors import OptionError
 from treadle.base.files import look, remove, set_aside_from
@@ -31,6 +31,8 @@ class Stays(StrEnum):
     UNRECORDED = "unrecorded"  # nobody knows that it was made here
     CHANGED = "changed"  # it is not as its task left it
     SOURCE = "source"  # a task reads it that no task makes, or it belongs to the workflow
+    MUTABLE = "mutable"  # the artifact of a development version
+    HELD = "held"  # somebody makes that artifact just now
 
 
 class Left(Struct, frozen=True):
@@ -78,12 +80,17 @@ def clean(
     """
     if request.samples:
         raise OptionError("clean takes no --samples", hint="name the tasks or paths instead")
+    if is_pipeline(request.file):
+        hint = "add --artifacts and name steps, or --artifacts --unreachable"
+        raise OptionError("steps have artifacts, not outputs", hint=hint)
     planned = plan_of(request)
     mask = mask_of(planned.workflow)
     with hold(planned.workdir, mask=mask, wait=wait, assume_dead=assume_dead, say=front.say) as session:
         if session.recovered.interrupted:
             planned = plan_of(request)
         named = Named(planned.plan, request.targets, planned.workdir)
+        if request.targets:
+            refuse_steps(named.tasks(), "clean without --artifacts")
         sources = _Sources(planned, session.past)
         if failed:
             found = Cleaning(tuple(_set_aside(named, sources, planned.workdir)))

@@ -14,7 +14,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.api.named import Named
+from treadle.api.named import Named, refuse_steps
 from treadle.api.pipe import Planned, Request, View, mask_of, plan_of, view_of
 from treadle.api.session import Recovered, Session, hold
 from treadle.base.errors import OptionError
@@ -99,6 +99,7 @@ def _survey(planned: Planned, request: Request, past: Past) -> tuple[View, Evict
     """What may go, decided as if what was deleted by hand had its tombstone already."""
     plan, workdir = planned.plan, planned.workdir
     named = Named(plan, request.targets, workdir)
+    refuse_steps(named.tasks(), "evict")
     lost = list(_deleted_by_hand(plan, named, past, workdir))
     past.add(lost)
     concerned = select(plan, request.targets, workdir=workdir, downstream=True)

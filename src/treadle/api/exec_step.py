@@ -35,12 +35,10 @@ class Tried(Struct, frozen=True):
 def try_step(planned: Planned, task: ScheduledTask) -> Tried:
     """Call the function of a step in this process, in the work folder, with its environment variables.
 
-    Raises `PlanError` when what it builds on is not made yet, `StepError` when it has no function. An
-    interrupt is raised as it is.
+    An interrupt is raised as it is.
     """
     assert planned.book is not None
     entry = planned.book[task.id]
-    _refuse_unmade(planned, entry)
     work = os.path.join(tempfile.mkdtemp(prefix="treadle-exec-"), os.path.basename(entry.path))
     os.chdir(planned.workdir)
     os.environ.update(entry.spec.env_vars)
@@ -55,8 +53,10 @@ def try_step(planned: Planned, task: ScheduledTask) -> Tried:
     return Tried(work, os.path.lexists(work), found and found.value)
 
 
-def _refuse_unmade(planned: Planned, entry: Entry) -> None:
-    found = []
+def see_ready(planned: Planned, task: ScheduledTask) -> None:
+    """See that what the step reads is there. Raises `PlanError` with all that is not made yet."""
+    assert planned.book is not None
+    entry, found = planned.book[task.id], []
     for dep in entry.deps:
         seen = store_for(dep.path).look(dep.path, dep.identity)
         if seen.state is not ArtifactState.COMPLETE and not (seen.record and _lenient(entry, dep.identity)):

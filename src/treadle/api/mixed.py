@@ -64,6 +64,10 @@ class Modules:
             raise WorkflowError(found)
         self.names = _joined([one.names.paths() for one in self._loaded])
 
+    def groups(self) -> list[tuple[tuple[StepSpec, ...], Places]]:
+        """The steps that each file lists, and where they run."""
+        return [(one.steps, one.places) for one in self._loaded]
+
     def chosen(self, targets: Sequence[str], where: str) -> list[tuple[StepSpec, str]]:
         """The steps that the targets name (without targets all that the files list), and their paths.
 

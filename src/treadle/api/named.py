@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from treadle.base.errors import OptionError
 from treadle.base.place import Diagnostic
@@ -27,7 +27,7 @@ class Named:
         names: list[str] = []
         paths: list[str] = []
         for one in dict.fromkeys(targets):
-            is_name = one in plan.tasks or one in rules or not _SIGNS.isdisjoint(one)
+            is_name = one in plan.tasks or one in rules or f"@{one}" in rules or not _SIGNS.isdisjoint(one)
             (names if is_name else paths).append(one)
         self._found = frozenset(plan.tasks)
         if targets:
@@ -52,6 +52,17 @@ class Named:
         if self.is_whole(task):
             return task.outputs
         return tuple(path for path in task.outputs if path in self._paths)
+
+
+def refuse_steps(tasks: Iterable[ScheduledTask], deed: str) -> None:
+    """Raise `OptionError` where steps are named for what is done with the outputs of rules."""
+    if names := [task.id for task in tasks if task.call is not None]:
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        raise OptionError(
+            f"{', '.join(names[:3])}{more}: {deed} is for outputs of rules, and steps have artifacts",
+            hint="a complete artifact needs no record here; treadle clean --artifacts deletes artifacts",
+            code="steps-have-artifacts",
+        )
 
 
 def _outputs_at(

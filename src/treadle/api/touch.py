@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from treadle.api.pipe import Request, mask_of, plan_of
+from treadle.api.named import refuse_steps
+from treadle.api.pipe import Request, is_pipeline, mask_of, plan_of
 from treadle.api.session import Recovered, hold, record
 from treadle.decide import adopt
 from treadle.decide.options import Options
@@ -32,8 +33,12 @@ def touch(
             planned = plan_of(request)
         plan = planned.plan
         selected = planned.selected
-        if request.targets:
+        if request.targets or is_pipeline(request.file):
             selected = select(plan, request.targets, workdir=planned.workdir, upstream=False)
+            refuse_steps((plan.tasks[task] for task in plan.order if task in selected), "touch")
+        if planned.book is not None:  # artifacts of steps have their own records
+            rules = frozenset(task.id for task in plan.tasks.values() if task.call is None)
+            selected = rules if selected is None else selected & rules
         options = Options(selected=selected, workdir=planned.workdir, flowdir=planned.workflow.folder)
         found = adopt.touch(plan, session.past, options)
         record(session, plan, found, time.time())

@@ -6,6 +6,7 @@ import argparse
 
 from treadle.api.clean import Cleaning, Stays, clean
 from treadle.api.session import Recovered
+from treadle.base.errors import OptionError
 from treadle.cli.ask import add_asking, agreed
 from treadle.cli.options import add_lock, add_workflow, request_of
 from treadle.cli.printer import Printer
@@ -16,6 +17,8 @@ _STAYS = {
     Stays.UNRECORDED: "not recorded as made here (--all deletes it)",
     Stays.CHANGED: "changed since its task made it (--all deletes it)",
     Stays.SOURCE: "an input from outside, or a part of the workflow",
+    Stays.MUTABLE: "of a development version",
+    Stays.HELD: "being made just now",
 }
 
 
@@ -28,20 +31,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--failed", action="store_true", help="only what failed attempts left and was set aside (*.failed)"
     )
+    what.add_argument(
+        "--artifacts", action="store_true", help="the artifacts of the Python steps that are named, instead"
+    )
+    parser.add_argument(
+        "--unreachable",
+        action="store_true",
+        help="with --artifacts: all below the prefix that no step of the pipeline names any more",
+    )
     add_asking(parser)
     add_lock(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
-    found = clean(
-        request_of(args),
-        Front(args, printer),
-        unrecorded=args.all,
-        failed=args.failed,
-        wait=args.wait,
-        assume_dead=args.assume_dead,
-    )
+    if args.unreachable and not args.artifacts:
+        raise OptionError("--unreachable is about artifacts", hint="add --artifacts")
+    found = _cleaned(args, printer)
     if args.json:
         printer.object(
             {
@@ -61,6 +67,21 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
+def _cleaned(args: argparse.Namespace, printer: Printer) -> Cleaning:
+    if args.artifacts:
+        from treadle.api.clean_artifacts import clean_artifacts
+
+        return clean_artifacts(request_of(args), Front(args, printer), unreachable=args.unreachable)
+    return clean(
+        request_of(args),
+        Front(args, printer),
+        unrecorded=args.all,
+        failed=args.failed,
+        wait=args.wait,
+        assume_dead=args.assume_dead,
+    )
+
+
 class Front:
     """The person who is asked."""
 
@@ -72,8 +93,12 @@ class Front:
         self.printer.talk(before_run(news))
 
     def agree(self, found: Cleaning) -> bool:
-        number = count(len(found.paths), "file or folder", "files and folders")
+        number = count(len(found.paths), *_nouns(self.args))
         return agreed(f"delete {number}?", found.paths, self.args, self.printer)
+
+
+def _nouns(args: argparse.Namespace) -> tuple[str, str]:
+    return ("artifact", "artifacts") if args.artifacts else ("file or folder", "files and folders")
 
 
 def _words(found: Cleaning, args: argparse.Namespace) -> list[str]:
@@ -86,6 +111,6 @@ def _words(found: Cleaning, args: argparse.Namespace) -> list[str]:
         return [*lines, "nothing to clean"]
     if not found.done:
         return lines if args.dry_run else [*lines, "nothing was deleted"]
-    deleted = count(len(found.paths), "file or folder", "files and folders")
+    deleted = count(len(found.paths), *_nouns(args))
     folders = f", and {count(len(found.folders), 'empty folder')}" if found.folders else ""
     return [*lines, f"{deleted} deleted{folders}"]

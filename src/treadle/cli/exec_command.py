@@ -54,9 +54,10 @@ def execute(args: argparse.Namespace) -> int:
 
 def _call(planned: Planned, task: ScheduledTask, printer: Printer) -> int:
     """Call the function of a step here; a `SystemExit` in it gives the exit code."""
-    from treadle.api.exec_step import try_step
+    from treadle.api.exec_step import see_ready, try_step
     from treadle.api.user_code import exception_lines
 
+    see_ready(planned, task)
     printer.talk(f"{task.id}, in front: nothing of it is recorded, and what it makes is not its artifact")
     tried = try_step(planned, task)
     if tried.error is not None:
