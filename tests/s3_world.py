@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from contextlib import suppress
 
 SERVER = pathlib.Path(__file__).with_name("s3_server.py")
@@ -49,9 +50,13 @@ def start_server(log: pathlib.Path, *arguments: str) -> tuple[subprocess.Popen[b
 
 
 class Line:
-    """The way to the server, which can be cut and mended: the same port, nothing behind it meanwhile."""
+    """The way to the server, which can be cut and mended: the same port, nothing behind it meanwhile.
+
+    `passes` is asked whether a request, or a piece of one, may go on to the server.
+    """
 
     def __init__(self, server: int) -> None:
+        self.passes: Callable[[bytes], bool] = lambda request: True
         self._server = server
         self._open: list[socket.socket] = []
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -81,12 +86,17 @@ class Line:
                 near, _ = listening.accept()
                 far = socket.create_connection(("127.0.0.1", self._server))
                 self._open += [near, far]
-                for ends in ((near, far), (far, near)):
+                for ends in ((near, far, self._asked), (far, near, lambda answer: True)):
                     threading.Thread(target=_pump, args=ends, daemon=True).start()
 
+    def _asked(self, request: bytes) -> bool:
+        return self.passes(request)
 
-def _pump(source: socket.socket, target: socket.socket) -> None:
+
+def _pump(source: socket.socket, target: socket.socket, passes: Callable[[bytes], bool]) -> None:
     with suppress(OSError):
         while data := source.recv(65536):
+            if not passes(data):
+                break
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)

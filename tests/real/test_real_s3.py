@@ -370,3 +370,70 @@ def test_steps_in_threads_and_in_processes_build_on_each_other_in_s3(
         ("tokens", None),
     ]
     assert os.listdir(tmp_path / "staging") == ["resume"]
+
+
+MAKER = """
+import pathlib, sys
+from treadle.steps.owner import this_owner
+from treadle.steps.record import ArtifactRecord, Provenance
+from treadle.steps.stores import store_for
+path, identity, attempt = sys.argv[1:]
+store = store_for(path)
+old = store.look(path, identity).record
+lease = store.claim(path, this_owner(attempt))
+work = pathlib.Path(store.work(path, attempt))
+work.mkdir()
+(work / "a").write_text(attempt)
+(work / "b").write_text(attempt)
+made = ArtifactRecord(identity=identity, name="n", path=path, provenance=Provenance(attempt=attempt))
+store.publish(lease, str(work), made, replaces=old)
+lease.release()
+"""
+
+
+@pytest.mark.parametrize("rebuild", [False, True], ids=["first", "rebuild"])
+def test_a_maker_that_is_killed_at_any_request_leaves_the_old_one_or_the_new_one(
+    line: Line, path: str, rebuild: bool
+) -> None:
+    ended = False
+    for number in range(1, 30):
+        own = f"{path}-{number}"
+        store = a_store(Clock())
+        old = make(store, own, b"old", "old.1") if rebuild else None
+        ended = killed_at(line, number, own)
+        seen = store.look(own, ID)
+        if seen.record != old:
+            assert seen.record is not None
+            assert seen.state is ArtifactState.COMPLETE
+            local = pathlib.Path(store.fetch(seen.record))
+            assert {(local / name).read_text() for name in "ab"} == {"killed.1"}
+        again = make(store, own, b"again", "again.1", replaces=seen.record)
+        last = make(store, own, b"last", "last.1", replaces=again)
+        assert pathlib.Path(store.fetch(last)).read_bytes() == b"last"
+        below = {one.key.split("/")[-2] for one in store._bucket.entries(spot(own).key)}
+        assert below == {"again.1", "last.1"}, f"killed at request {number}"
+        if ended:
+            break
+    assert ended
+    assert number > 6
+
+
+def killed_at(line: Line, number: int, path: str) -> bool:
+    """Run the maker and kill it at its `number`-th changing request; whether it came to its end."""
+    maker = subprocess.Popen([sys.executable, "-c", MAKER, path, ID, "killed.1"])
+    left = number
+
+    def count_down(request: bytes) -> bool:
+        nonlocal left
+        if request.split(b" ", 1)[0] in (b"PUT", b"POST", b"DELETE"):
+            left -= 1
+            if left == 0:
+                maker.kill()
+                maker.wait()
+        return left > 0
+
+    line.passes = count_down
+    try:
+        return maker.wait(60) == 0
+    finally:
+        line.passes = lambda request: True
