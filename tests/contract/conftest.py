@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from contract_bench import LOCAL, Bench, Kind
+from contract_bench import LOCAL, PAIR, Bench, Kind
 
 from treadle.engine.backend import ExecutorBackend
 from treadle.plan.task import Resources, Where
@@ -31,7 +31,7 @@ def ray(folder: Path, book: StepBook) -> Iterator[ExecutorBackend]:
     backend.close()
 
 
-KINDS = [LOCAL]
+KINDS = [LOCAL, PAIR]
 if RAY:
     KINDS = [Kind("ray", ray, Where.CLIENT, Resources(partition="long", nodes=2))]
 

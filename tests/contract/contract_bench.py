@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.backends.local import LocalBackend
+from treadle.backends.pair import PairBackend
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.names import job_name
 from treadle.engine.backend import Accepted, ExecutorBackend, JobReport, JobStatus, Refused, Submission
@@ -40,7 +41,15 @@ def local(folder: Path, book: StepBook) -> Iterator[ExecutorBackend]:
     backend.close()
 
 
+@contextmanager
+def pair(folder: Path, book: StepBook) -> Iterator[ExecutorBackend]:
+    backend = PairBackend(LocalBackend(), LocalBackend(book=book))
+    yield backend
+    backend.close()
+
+
 LOCAL = Kind("local", local, Where.PROCESS)
+PAIR = Kind("pair", pair, Where.CLIENT)
 
 
 class Bench:
