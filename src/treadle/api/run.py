@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from treadle import __version__
 from treadle.api.alone import alone, needs_lock, pulse
+from treadle.api.backend_of import backend_of
 from treadle.api.pipe import Request, View, mask_of, plan_of, secrets_of, view_of
 from treadle.api.session import Recovered, Session, hold, record
-from treadle.backends.local import LocalBackend
 from treadle.base.errors import PlanError
 from treadle.base.files import write_whole
 from treadle.base.layout import RunFolder, StateFolder
@@ -158,7 +158,7 @@ def _drive(
     folder = new_run(session.state, session.owner, now=now)
     head = {"round": 1, **plan_head(view.plan)}
     write_whole(folder.plan, _plan_json(head, view.plan, mask))
-    backend = LocalBackend(gpus=gpus_here(), book=view.book, unsafe_locks=options.unsafe_locks, mask=mask)
+    backend = backend_of(view, mask=mask, unsafe_locks=options.unsafe_locks, more=source is not None)
     recorder = Recorder(
         Journal.create(folder.events, _first_event(session, view, options, folder, now, mask), mask),
         Checkpoint.open(session.state, folder.run, mask) if session.lock is not None else None,

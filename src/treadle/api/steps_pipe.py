@@ -17,7 +17,7 @@ from treadle.api.pipe import Planned
 from treadle.base.names import step_id
 from treadle.decide.reason import Decision, Verdict
 from treadle.plan.build import build
-from treadle.plan.task import Draft
+from treadle.plan.task import Draft, Where
 from treadle.rules.expand.expansion import Expansion
 from treadle.rules.schema import Workflow
 from treadle.steps.record import ArtifactState, Seen
@@ -96,6 +96,7 @@ def steps_planned(
         client_is_local=places.client_is_local,
         known=known,
     )
+    _refuse_impossible(expanded.drafts, expanded.book)
     drafts = with_made_inputs(expanded.drafts, expanded.book)
     workflow = workflow or Workflow(file="", folder=places.workdir, name=NAME)
     plan = build(
@@ -114,6 +115,19 @@ def steps_planned(
         book=expanded.book,
         seen=expanded.seen,
     )
+
+
+def _refuse_impossible(drafts: Sequence[Draft], book: StepBook) -> None:
+    """See that the current client can do what the steps ask for that go to it. Raises `StepError`."""
+    asking = [
+        book[step_id(call.step, call.identity)].spec
+        for draft in drafts
+        if (call := draft.call) is not None and call.where is not Where.THREAD
+    ]
+    if asking:
+        from treadle.backends.clients import current_client, refuse_impossible
+
+        refuse_impossible(current_client(), asking)
 
 
 def note_rebuilds(book: StepBook, seen: Mapping[str, Seen], decision: Decision) -> None:
