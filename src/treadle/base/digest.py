@@ -4,7 +4,7 @@ The digest of a folder is that of a sorted list of facts, each ended by NUL. A f
 folder, `//` (which no path holds), and one of: `s` and the size, `d` and the digest of a regular file, or
 `m` and the time of one above the limit; `l` and the target of a symbolic link, which is not followed; `x`
 for a pipe, socket or device. Folders count by what is in them: an empty one leaves no trace, and neither
-do owners or modes.
+do owners or modes. What stands beside artifacts of steps (records, leases) does not count.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ else:
     except ImportError:
         from hashlib import blake2b as blake2b
 
+ARTIFACT_STATE = ".treadle-artifacts"  # the folder of what stands beside artifacts
+_BESIDE = ARTIFACT_STATE.encode()
+
 _CHUNK = 1024 * 1024
 _FIRST = 64 * 1024
 
@@ -39,14 +42,15 @@ treadle_digest_folder() (
   CDPATH= cd -- "$1" || exit
   small=() large=(-false)
   if [ -n "${2-}" ]; then small=(! -size "+${2}c") large=(-size "+${2}c"); fi
-  find . -print0 | iconv -f UTF-8 -t UTF-8 >/dev/null || exit
+  skip=(-name .treadle-artifacts -prune -o)
+  find . "${skip[@]}" -print0 | iconv -f UTF-8 -t UTF-8 >/dev/null || exit
   {
-    find . -type f -printf '%P//s%s\0' &&
-    find . -type f "${small[@]}" -print0 | xargs -0 -r b2sum -l 256 -z -- |
+    find . "${skip[@]}" -type f -printf '%P//s%s\0' &&
+    find . "${skip[@]}" -type f "${small[@]}" -print0 | xargs -0 -r b2sum -l 256 -z -- |
       sed -z 's|^\([0-9a-f]*\)  \./\(.*\)$|\2//d\1|' &&
-    find . -type f "${large[@]}" -printf '%P//m%T@\0' &&
-    find . -type l -printf '%P//l%l\0' &&
-    find . ! -type f ! -type l ! -type d -printf '%P//x\0'
+    find . "${skip[@]}" -type f "${large[@]}" -printf '%P//m%T@\0' &&
+    find . "${skip[@]}" -type l -printf '%P//l%l\0' &&
+    find . "${skip[@]}" ! -type f ! -type l ! -type d -printf '%P//x\0'
   } | sort -z | b2sum -l 256 | cut -c 1-64
 )
 """
@@ -114,6 +118,8 @@ class _Walk:
             below = self.pending.pop()
             with os.scandir(os.path.join(self.root, below) if below else self.root) as entries:
                 for entry in entries:
+                    if entry.name == _BESIDE:
+                        continue
                     _refuse_unless_utf8(entry)
                     found += self.about(entry, below + entry.name)
         return found

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 
-from treadle.base.digest import blake2b
+from treadle.base.digest import ARTIFACT_STATE, blake2b
 from treadle.base.files import Stat, disk_error
 from treadle.base.layout import STATE
 from treadle.plan.task import ScheduledTask
+
+_BESIDE = ARTIFACT_STATE.encode()
 
 
 def own_below(task: ScheduledTask, place: str, workdir: str) -> tuple[str, ...]:
@@ -26,7 +28,7 @@ def folder_stat(place: str, without: Collection[str] = ()) -> Stat:
     """The bytes of all files below, the newest of their times, and instead of an inode a hash over all names,
     sizes, times and inodes: the folder's own say nothing of a file that is written anew inside it.
 
-    Links are not followed. Raises `DiskError`.
+    Links are not followed; what stands beside artifacts of steps does not count. Raises `DiskError`.
     """
     size = newest = 0
     lines: list[bytes] = []
@@ -38,7 +40,7 @@ def folder_stat(place: str, without: Collection[str] = ()) -> Stat:
             with os.scandir(os.path.join(root, below)) as entries:
                 for entry in entries:
                     name = below + entry.name
-                    if name in left_out:
+                    if entry.name == _BESIDE or name in left_out:
                         continue
                     if entry.is_dir(follow_symlinks=False):
                         pending.append(name + b"/")

@@ -13,7 +13,6 @@ from treadle.plan.task import Draft
 _PATH = 4095  # bytes of a whole path (PATH_MAX of Linux, with the byte that ends it)
 _NAME = 255  # bytes of one name in it (NAME_MAX of Linux and macOS)
 _MADE = 240  # bytes of the name of what a task makes: `.failed.12` must fit behind it
-_ARTIFACT = 220  # of an artifact: the name of an attempt, `.20261129T110501Z-ab12.123456`, must fit
 _SHORT = 60  # characters: a path that is not longer has at most 4 bytes for each, and passes
 
 
@@ -24,8 +23,7 @@ def check_lengths(nodes: Nodes, made: Made, sources: Iterable[str], findings: Fi
     long = {
         path: why
         for path in suspects
-        if (len(path) > _ARTIFACT or not path.isascii())
-        and (why := _too_long(path, _most(path, nodes, made)))
+        if (len(path) > _MADE or not path.isascii()) and (why := _too_long(path, _most(path, nodes, made)))
     }
     if not long:
         return
@@ -45,11 +43,9 @@ def _beside(draft: Draft) -> tuple[str, str]:
 
 
 def _most(path: str, nodes: Nodes, made: Made) -> int:
-    """How many bytes a name in the path may have."""
+    """How many bytes a name in the path may have; names of what stands beside artifacts are cut to fit."""
     number = made.maker.get(path)
-    if number is None:
-        return _NAME
-    return _MADE if nodes.drafts[number].call is None else _ARTIFACT
+    return _NAME if number is None or nodes.drafts[number].call is not None else _MADE
 
 
 def _too_long(path: str, most: int) -> str:

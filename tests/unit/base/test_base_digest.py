@@ -12,6 +12,8 @@ import pytest
 
 from treadle.base.errors import DiskError
 from treadle.base.files import DIGEST_FOLDER_SH, digest_file, digest_folder
+from treadle.base.layout import ArtifactPlaces
+from treadle.decide.folder import folder_stat
 
 NODE_TOOLS = ("bash", "find", "sort", "sed", "xargs", "b2sum", "iconv")
 needs_node_tools = pytest.mark.skipif(
@@ -155,3 +157,23 @@ def test_a_socket_in_a_folder_is_only_noted(tmp_path, monkeypatch):
     with socket.socket(socket.AF_UNIX) as one:
         one.bind("s")
         assert digest_folder(".") == blake(b"s//x\0")
+
+
+def test_what_stands_beside_artifacts_does_not_count(tree):
+    before, stat = digest_folder(str(tree)), folder_stat(str(tree))
+    for folder in (tree, tree / "sub/deep"):
+        beside = ArtifactPlaces(str(folder / "model"))
+        os.makedirs(beside.folder)
+        for path in (beside.record, beside.lease(1)):
+            with open(path, "w") as file:
+                file.write("{}")
+    assert digest_folder(str(tree)) == before
+    assert folder_stat(str(tree)) == stat
+
+
+@needs_node_tools
+def test_nodes_leave_out_what_stands_beside_artifacts_too(tree):
+    before = digest_folder(str(tree))
+    os.makedirs(tree / "sub/.treadle-artifacts/work")
+    (tree / "sub/.treadle-artifacts/model.json").write_text("{}")
+    assert by_node(tree).stdout.strip() == before
