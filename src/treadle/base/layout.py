@@ -6,7 +6,7 @@ import os
 
 from msgspec import Struct
 
-from treadle.base.digest import blake2b
+from treadle.base.digest import ARTIFACT_STATE, blake2b
 from treadle.base.disk import disk_error
 
 STATE = ".treadle"
@@ -188,7 +188,7 @@ class ArtifactPlaces(Struct, frozen=True):
     @property
     def folder(self) -> str:
         """The folder of all these, shared by the artifacts of one parent folder."""
-        return f"{self.parent}/.treadle-artifacts"
+        return f"{self.parent}/{ARTIFACT_STATE}"
 
     @property
     def record(self) -> str:
