@@ -10,6 +10,7 @@ from itertools import count
 
 from msgspec.structs import replace
 
+from treadle.backends.clients import CLIENT, current_client
 from treadle.backends.last_breath import Lifeline
 from treadle.backends.lease_watch import LeaseWatch, Watched
 from treadle.backends.origins import Origins
@@ -103,7 +104,7 @@ class LocalSteps:
         write_payload(path, encode(order, answer), answer)
         if self._lifeline is None:
             self._lifeline = Lifeline()
-        env = {**submission.env, **env_of(entry.spec)}
+        env = {**submission.env, CLIENT: current_client().address, **env_of(entry.spec)}
         return replace(submission, argv=worker_argv(path), env=env), self._lifeline.stdin
 
     def _order(self, submission: Submission, entry: Entry, *, tells: bool = False) -> Order:
