@@ -88,6 +88,7 @@ def s3(folder: Path, request: pytest.FixtureRequest) -> S3Storage:
 def _stage(folder: Path, request: pytest.FixtureRequest) -> pytest.MonkeyPatch:
     from treadle.steps.staging import STAGING
 
+    pytest.importorskip("obstore", reason="needs obstore: pip install 'treadle[remote]'")
     patch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
     STAGING.clear()
     patch.setenv("TREADLE_STAGING", str(folder / "staging"))

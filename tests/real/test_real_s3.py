@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from itertools import count
 
@@ -329,6 +330,7 @@ def test_a_missing_bucket_and_missing_credentials_are_told(s3: str, monkeypatch:
 
 PIPELINE = """
 import sys
+import threading
 from treadle import ResourceConfig, StepRunner, StepSpec
 
 def tokens(out):
@@ -437,3 +439,27 @@ def killed_at(line: Line, number: int, path: str) -> bool:
         return maker.wait(60) == 0
     finally:
         line.passes = lambda request: True
+
+
+def test_a_step_whose_storage_goes_away_while_it_runs_is_published_when_it_is_back(
+    line: Line, path: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from treadle import StepRunner, StepSpec
+
+    monkeypatch.chdir(tmp_path)
+    ran = []
+
+    def fn(out: str) -> int:
+        ran.append(out)
+        line.cut()
+        back.start()
+        pathlib.Path(out).write_text("kept")
+        return 7
+
+    back = threading.Timer(2.0, line.mend)
+    prefix = ArtifactPlaces(path).parent
+    step = StepSpec(name="train", fn=fn, output_path_prefix=prefix)
+    assert str(StepRunner().run([step])) == "1 succeeded"
+    back.join()
+    assert len(ran) == 1
+    assert step.load() == 7

@@ -29,6 +29,7 @@ from treadle.steps.record import (
 from treadle.steps.store import Lease, LeaseLost
 from treadle.steps.stores import local_path, refuse_elsewhere, store_for
 
+pytest.importorskip("obstore", reason="needs obstore: pip install 'treadle[remote]'")
 NAMES = count()
 ID = "0123456789abcdef0123456789abcdef"
 
