@@ -13,7 +13,7 @@ from treadle.plan.build import build
 from treadle.plan.graph import critical_path, downstream, upstream
 from treadle.plan.show import digest, plan_object
 from treadle.plan.task import Draft, Policy, ScheduledPlan, Skip
-from treadle.testing.drafts import draft
+from treadle.testing.drafts import draft, step, task_of
 
 SETTINGS = settings(max_examples=60, deadline=None)
 SOURCES = ("s1", "s2", "data/s3")
@@ -24,6 +24,7 @@ def acyclic(draw: st.DrawFn) -> list[Draft]:
     """Tasks that read from tasks before them: files, folders of theirs, files in folders, `depends_on`.
 
     Task i makes `o/i`, or the folder `f<i>`. Who reads `o` as a whole needs later tasks too: a cycle.
+    Some are steps, which build on steps before them, and whose artifact is `f<i>`.
     """
     number = draw(st.integers(1, 9))
     drafts: list[Draft] = []
@@ -32,6 +33,13 @@ def acyclic(draw: st.DrawFn) -> list[Draft]:
         inputs = draw(st.lists(st.sampled_from(readable), max_size=4, unique=True))
         rules = sorted({one.rule for one in drafts if one.rule != f"r{i % 4}"})
         after = draw(st.lists(st.sampled_from(rules), max_size=1)) if i < 4 and rules else []
+        if draw(st.integers(0, 2)) == 0:
+            steps = [one for one in drafts if one.call is not None]
+            below = draw(st.lists(st.sampled_from(steps), max_size=3)) if steps else []
+            below = list({task_of(one): one for one in below}.values())
+            priority = Policy(priority=draw(st.integers(0, 2)))
+            drafts.append(step(f"s{i}", below, path=f"f{i}", inputs=tuple(inputs), policy=priority))
+            continue
         outputs = draw(st.sampled_from([(f"o/{i}",), (f"f{i}",), (f"o/{i}", f"p/{i}"), ()]))
         drafts.append(
             draft(
@@ -47,8 +55,16 @@ def acyclic(draw: st.DrawFn) -> list[Draft]:
     return drafts
 
 
+def makes(one: Draft) -> tuple[str, ...]:
+    return one.outputs if one.call is None else (one.call.path,)
+
+
+def ids_of(drafts: list[Draft]) -> list[str]:
+    return [f"{one.rule}/i={i}" if one.call is None else task_of(one) for i, one in enumerate(drafts)]
+
+
 def _readable(one: Draft) -> list[str]:
-    return [found for path in one.outputs for found in ((path,) if "/" in path else (path, path + "/in"))]
+    return [found for path in makes(one) for found in ((path,) if "/" in path else (path, path + "/in"))]
 
 
 def outcome(drafts: list[Draft]) -> ScheduledPlan | PlanError:
@@ -119,12 +135,13 @@ def lies_in(path: str, folder: str) -> bool:
 def plain_skips(drafts: list[Draft]) -> set[int]:
     """The definition, word for word, until nothing changes."""
     skipped = {i for i, one in enumerate(drafts) if one.skip}
+    ids = ids_of(drafts)
 
     def lost(path: str) -> bool:
         makers = {
             i
             for i, one in enumerate(drafts)
-            for out in one.outputs
+            for out in makes(one)
             if out == path or lies_in(path, out) or lies_in(out, path)
         }
         return bool(makers) and makers <= skipped
@@ -135,6 +152,7 @@ def plain_skips(drafts: list[Draft]) -> set[int]:
             for i, one in enumerate(drafts)
             if any(lost(path) for path in one.inputs if path not in one.gathered)
             or (one.gathered and all(lost(path) for path in one.gathered))
+            or any(ids.index(below) in skipped for below in one.steps)
         }
         if more <= skipped:
             return skipped
@@ -146,7 +164,7 @@ def plain_skips(drafts: list[Draft]) -> set[int]:
 def test_skips_and_needs_are_as_the_plain_definition_says(drafts):
     plan = built(drafts)
     skipped = plain_skips(drafts)
-    ids = [f"{one.rule}/i={i}" for i, one in enumerate(drafts)]
+    ids = ids_of(drafts)
     assert {task.id for task in plan.tasks.values() if task.skip} == {ids[i] for i in skipped}
     live = [i for i in range(len(drafts)) if i not in skipped]
     for i in live:
@@ -155,11 +173,11 @@ def test_skips_and_needs_are_as_the_plain_definition_says(drafts):
             ids[j]
             for j in live
             for path in task.inputs
-            for out in drafts[j].outputs
+            for out in makes(drafts[j])
             if j != i and (out == path or lies_in(path, out) or lies_in(out, path))
         }
         after = {ids[j] for j in live if j != i and drafts[j].rule in drafts[i].depends_on}
-        assert set(task.needs) == needs | after
+        assert set(task.needs) == needs | after | set(drafts[i].steps)
         assert task.ordered == after - needs
         assert list(task.needs) == sorted(task.needs)
 

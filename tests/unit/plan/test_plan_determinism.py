@@ -13,7 +13,7 @@ from treadle.plan.build import build
 from treadle.plan.select import select
 from treadle.plan.show import plan_object
 from treadle.plan.task import Skip
-from treadle.testing.drafts import draft
+from treadle.testing.drafts import draft, step
 
 drafts = [
     draft(f"a/s={i}", f"in/{i} ref/x", f"a/{i}", ancient=frozenset({f"in/{i}", "ref/x"}), log="shared.log")
@@ -23,6 +23,10 @@ reads = [f"a/{i} a/{(i * 7) % 20} A/{i}" for i in range(20)]
 drafts += [draft(f"b/s={i}", reads[i], f"b/{i}", depends_on=("ref",)) for i in range(20)]
 drafts += [draft("ref", "", "ref"), draft("all", "b", "all"), draft("off", "", "x", skip=Skip("when", "c"))]
 drafts += [draft("down", "x", "y")]
+low = [step(f"low{i}", attrs='{"a":1}', inputs=(f"b/{i}",)) for i in range(20)]
+below = [[low[(i * at) % 20] for at in (1, 3, 7)] for i in range(1, 5)]
+drafts += [*low, *(step(f"high{i}", its, path=f"h/{i}") for i, its in enumerate(below))]
+drafts += [draft("late", "h", "late", depends_on=("@low3",))]
 plan = build("flow", drafts)
 print(msgspec.json.encode(plan_object(plan)).decode())
 print(*plan.notes, sep="\\n")
