@@ -61,6 +61,7 @@ class ObjectLease:
         self._monotonic = monotonic
         self._moved = monotonic()
         self._lock = Lock()
+        self.attempt = text.attempts[-1]  # the name of the folder that it alone writes to
         self.lost: Owner | None = None
 
     @property
@@ -68,14 +69,9 @@ class ObjectLease:
         return self._text.number
 
     @property
-    def attempt(self) -> str:
-        """The name of the folder that this attempt alone writes to."""
-        return self._text.attempts[-1]
-
-    @property
     def earlier(self) -> tuple[str, ...]:
         """Folders of earlier attempts that nobody has removed."""
-        return self._text.attempts[:-1]
+        return tuple(one for one in self._text.attempts if one != self.attempt)
 
     def beat(self, now: float) -> None:
         """Give a sign of life if it is time. A storage that is out ends nothing: the next one tries again."""
