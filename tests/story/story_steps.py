@@ -59,7 +59,8 @@ def until(what: Callable[[], Any], seconds: float = 60.0) -> None:
 def start_script(folder: pathlib.Path, text: str, *args: str, **more: Any) -> subprocess.Popen[str]:
     """Start a script of a person's in its own process, and do not wait for it."""
     file = folder / f"script-{abs(hash(text)) % 10**8}.py"
-    file.write_text(HEAD + textwrap.dedent(text))
+    if not file.exists():  # another process may be reading it
+        file.write_text(HEAD + textwrap.dedent(text))
     clean = {key: value for key, value in os.environ.items() if not key.startswith("TREADLE_")}
     return subprocess.Popen(
         [sys.executable, str(file), *args],

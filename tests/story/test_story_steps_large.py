@@ -1,0 +1,55 @@
+"""Deep chains and wide graphs of steps: no recursion, and a cost that is linear."""
+
+from __future__ import annotations
+
+import pathlib
+import time
+
+import pytest
+
+from treadle import StepRunner, StepSpec
+
+MANY = 100_000
+
+
+@pytest.mark.big
+def test_a_chain_of_a_hundred_thousand_steps_is_planned_and_pruned(tmp_path: pathlib.Path) -> None:
+    started = time.monotonic()
+    step = StepSpec("s0", fn=lambda out: 0)
+    for i in range(1, MANY):
+        step = StepSpec(f"s{i}", fn=lambda out: 0, deps=[step])
+    report = StepRunner(workdir=tmp_path).run([step], dry_run=True)
+    assert report.counts == {"will_run": MANY}
+    assert time.monotonic() - started < 60
+
+
+@pytest.mark.big
+def test_a_chain_of_ten_thousand_steps_runs(tmp_path: pathlib.Path) -> None:
+    step = StepSpec("s0", fn=lambda out: 0)
+    for i in range(1, 10_000):
+        step = StepSpec(f"s{i}", fn=lambda out: 0, deps=[step])
+    started = time.monotonic()
+    assert StepRunner(workdir=tmp_path).run([step]).counts == {"succeeded": 10_000}
+    assert time.monotonic() - started < 60
+
+
+@pytest.mark.big
+def test_a_hundred_thousand_steps_under_one_are_planned(tmp_path: pathlib.Path) -> None:
+    started = time.monotonic()
+    base = StepSpec("base", fn=lambda out: 0)
+    steps = [StepSpec(f"s{i}", fn=lambda out: 0, deps=[base]) for i in range(MANY - 2)]
+    top = StepSpec("top", fn=lambda out: 0, deps=steps)
+    report = StepRunner(workdir=tmp_path).run([top], dry_run=True)
+    assert report.counts == {"will_run": MANY}
+    assert time.monotonic() - started < 60
+
+
+@pytest.mark.big
+def test_ten_thousand_steps_run_and_are_confirmed_complete(tmp_path: pathlib.Path) -> None:
+    steps = [StepSpec(f"s{i}", fn=lambda out: 0) for i in range(10_000)]
+    started = time.monotonic()
+    assert StepRunner(workdir=tmp_path).run(steps).counts == {"succeeded": 10_000}
+    ran = time.monotonic()
+    assert StepRunner(workdir=tmp_path).run(steps).counts == {"up_to_date": 10_000}
+    assert ran - started < 60
+    assert time.monotonic() - ran < 10

@@ -1,0 +1,109 @@
+"""Several runs of steps at once: in one process, in several, on one graph and in one folder."""
+
+from __future__ import annotations
+
+import pathlib
+import threading
+
+import pytest
+from story_steps import Calls, put, start_script, until
+
+from treadle import StepRunner, StepSpec
+
+
+def test_two_runners_in_one_process_make_each_artifact_once(tmp_path: pathlib.Path) -> None:
+    calls = Calls()
+
+    def graph() -> list[StepSpec]:
+        base = StepSpec("base", fn=calls.put("base"))
+        return [StepSpec(f"s{i}", fn=calls.put(f"s{i}"), deps=[base]) for i in range(20)]
+
+    reports = []
+
+    def run() -> None:
+        reports.append(StepRunner(workdir=tmp_path).run(graph(), max_concurrent=4))
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(reports) == 3
+    assert all(report.ok for report in reports)
+    assert sorted(calls.names) == sorted(["base", *(f"s{i}" for i in range(20))])
+
+
+def test_two_scripts_make_each_artifact_once(tmp_path: pathlib.Path) -> None:
+    text = """
+        def work(name):
+            def make(out):
+                with open("calls", "a") as log: log.write(name + "\\n")
+                time.sleep(0.02)
+                open(out, "w").write(name)
+            return make
+        base = StepSpec("base", fn=work("base"))
+        steps = [StepSpec(f"s{i}", fn=work(f"s{i}"), deps=[base]) for i in range(12)]
+        print(StepRunner().run(steps, max_concurrent=3).ok)
+    """
+    scripts = [start_script(tmp_path, text) for _ in range(3)]
+    told = [script.communicate(timeout=120) for script in scripts]
+    assert [out for out, _ in told] == ["True\n"] * 3, told
+    calls = (tmp_path / "calls").read_text().split()
+    assert sorted(calls) == sorted(["base", *(f"s{i}" for i in range(12))])
+
+
+def test_waiting_for_another_run_holds_no_slot(tmp_path: pathlib.Path) -> None:
+    """With one slot, a step that someone else makes does not keep the others from running."""
+    began, gate, calls = threading.Event(), threading.Event(), Calls()
+
+    def shared(out: str) -> None:
+        began.set()
+        gate.wait(60)
+        calls.put("shared")(out)
+
+    def first() -> None:
+        StepRunner(workdir=tmp_path).run([StepSpec("shared", fn=shared)])
+
+    other = threading.Thread(target=first)
+    other.start()
+    began.wait(60)
+    opener = threading.Thread(target=lambda: (until(lambda: len(calls.names) == 3), gate.set()))
+    opener.start()
+    steps = [StepSpec("shared", fn=shared), *(StepSpec(f"own{i}", fn=calls.put(f"own{i}")) for i in range(3))]
+    report = StepRunner(workdir=tmp_path).run(steps, max_concurrent=1)
+    other.join(60)
+    opener.join(60)
+    assert report.ok
+    assert calls.names.count("shared") == 1
+    assert calls.names[-1] == "shared"
+
+
+def test_a_run_of_steps_goes_on_beside_one_that_holds_the_folder(tmp_path: pathlib.Path) -> None:
+    """Steps with inputs lock the folder; those without do not mind."""
+    (tmp_path / "in.txt").write_text("x")
+    began, gate = threading.Event(), threading.Event()
+
+    def slow(out: str) -> None:
+        began.set()
+        gate.wait(60)
+
+    locked = StepSpec("locked", fn=slow, inputs=["in.txt"])
+    holder = threading.Thread(target=lambda: StepRunner(workdir=tmp_path).run([locked]))
+    holder.start()
+    began.wait(60)
+    assert (tmp_path / ".treadle" / "lock").exists()
+    assert StepRunner(workdir=tmp_path).run([StepSpec("free", fn=put("x"))]).ok
+    from treadle.base.errors import LockError
+
+    with pytest.raises(LockError):
+        StepRunner(workdir=tmp_path).run([locked])
+    gate.set()
+    holder.join(60)
+    assert not (tmp_path / ".treadle" / "lock").exists()
+
+
+def test_old_runs_are_removed_when_there_are_many(tmp_path: pathlib.Path) -> None:
+    for i in range(45):
+        StepRunner(workdir=tmp_path).run([StepSpec("s", hash_attrs={"i": i}, fn=put("x"))])
+    runs = [path for path in (tmp_path / ".treadle" / "runs").iterdir() if path.name != "latest"]
+    assert 20 <= len(runs) <= 41
