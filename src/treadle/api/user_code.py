@@ -164,11 +164,26 @@ def exception_lines(error: BaseException) -> Iterator[str]:
     begin = ""
     while chained is not None and id(chained) not in shown:
         shown.add(id(chained))
+        if type(chained).__name__ == "WorkerTraceback":  # the same exception, as it was in its own process
+            yield from _of_worker(str(chained.args[0]))
+            break
         yield begin + "".join(format_exception_only(chained)).rstrip()
         for entry in format_list(_his(chained.__traceback__)[-_FRAMES:]):
             yield entry.rstrip()
         begin = "which came from "
         chained = chained.__cause__ or (None if chained.__suppress_context__ else chained.__context__)
+
+
+def _of_worker(text: str) -> Iterator[str]:
+    """The lines of a printed traceback that are the person's own."""
+    ours = True
+    for line in text.splitlines():
+        if line.startswith("  File "):
+            ours = line.startswith(f'  File "{_OURS}') or '"<frozen' in line
+        elif not line.startswith("    "):
+            ours = True
+        if not ours:
+            yield line
 
 
 def _his(trace: TracebackType | None) -> list[FrameSummary]:

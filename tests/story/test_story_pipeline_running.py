@@ -1,0 +1,346 @@
+"""Pipelines run: their parameters, their failures, their streams, what they print, and what is left of it."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+from conftest import Folder
+
+HEAD = "import os, pathlib, sys, time\nfrom treadle import StepSpec, StepRunner, ResourceConfig\n"
+
+
+def pipeline(folder: Folder, text: str, name: str = "pipeline.py") -> None:
+    folder.write(name, HEAD + text)
+
+
+def artifact(folder: Folder, *words: str) -> str:
+    return pathlib.Path(folder.treadle("path", *words).stdout.strip()).read_text()
+
+
+DIAMOND = """
+def write(text):
+    return lambda out: pathlib.Path(out).write_text(text) and None
+
+a = StepSpec("a", fn=write("a"))
+b = StepSpec("b", fn=write("b"), deps=[a])
+c = StepSpec("c", fn=write("c"), deps=[a])
+steps = [StepSpec("d", fn=write("d"), deps=[b, c])]
+"""
+
+
+def test_a_run_ends_with_what_was_done_and_the_next_finds_it(folder: Folder) -> None:
+    pipeline(folder, DIAMOND)
+    first = folder.treadle("run", "pipeline.py")
+    assert "4 steps of 4 will run" in first.stderr
+    assert "4 done in" in first.stderr
+    second = folder.treadle("run", "pipeline.py")
+    assert "nothing to do: 1 step cached" in second.stderr
+    assert len(folder.runs()) == 1
+    assert "4 tasks: 4 done" in folder.treadle("status", "pipeline.py").stdout
+
+
+def test_what_is_previewed_is_what_runs(folder: Folder) -> None:
+    pipeline(folder, DIAMOND)
+    assert len(folder.run_as_previewed("pipeline.py")) == 4
+    assert folder.run_as_previewed("pipeline.py") == set()
+    assert len(folder.run_as_previewed("pipeline.py", "b", "--force")) == 1
+    assert len(folder.run_as_previewed("pipeline.py", "--force")) == 4
+    pipeline(folder, DIAMOND.replace('StepSpec("b"', 'StepSpec("b", version="2"'))
+    assert {task.rpartition("_")[0] for task in folder.run_as_previewed("pipeline.py")} == {"@b", "@d"}
+
+
+def test_targets_are_names_patterns_paths_and_names_with_hash(folder: Folder) -> None:
+    pipeline(folder, DIAMOND)
+    path = folder.treadle("path", "pipeline.py", "b").stdout.strip()
+    name = path.rpartition("/")[2]
+    for target in ("b", name, f"@{name}", path, f".treadle/artifacts/{name}", "b_*", "@b*"):
+        assert {one.rpartition("_")[0] for one in folder.will_run("pipeline.py", target)} == {"@a", "@b"}
+    told = folder.treadle("run", "pipeline.py", "bb", "a", exits=2).stderr
+    assert "bb is no step of pipeline.py" in told
+
+
+def test_parameters_are_set_and_typed(folder: Folder) -> None:
+    pipeline(
+        folder,
+        """
+def steps(n: int, tag="x"):
+    for i in range(n):
+        yield StepSpec(f"s{i}", fn=lambda out: None, hash_attrs={"tag": tag})
+""",
+    )
+    assert len(folder.plan("pipeline.py", "n=3")["tasks"]) == 3
+    assert len(folder.plan("pipeline.py", "--n", "2")["tasks"]) == 2
+    assert len(folder.plan("pipeline.py", "--config", "n=4")["tasks"]) == 4
+    assert "needs a value for 'n'" in folder.treadle("plan", "pipeline.py", exits=2).stderr
+    assert "'n' is a whole number" in folder.treadle("plan", "pipeline.py", "n=x", exits=2).stderr
+    assert "did you mean 'tag'?" in folder.treadle("plan", "pipeline.py", "n=1", "tga=y", exits=2).stderr
+
+
+FAILS = """
+def bad(out):
+    raise ValueError("no such layer")
+
+a = StepSpec("bad", fn=bad)
+steps = [StepSpec("after", fn=lambda out: None, deps=[a]), StepSpec("beside", fn=lambda out: None)]
+"""
+
+
+def test_a_failure_is_told_with_its_lines_and_the_rest_goes_on(folder: Folder) -> None:
+    pipeline(folder, FAILS)
+    told = folder.treadle("run", "pipeline.py", exits=1).stderr
+    assert "ValueError: no such layer" in told
+    assert f'File "{folder.path}/pipeline.py", line 5, in bad' in told
+    assert "perform.py" not in told
+    assert "1 done, 1 failed, 1 blocked" in told
+    assert "try: treadle exec pipeline.py @bad_" in told
+    assert (
+        "its last attempt failed: ValueError: no such layer" in folder.treadle("plan", "pipeline.py").stdout
+    )
+    found = json.loads(folder.treadle("status", "--json").stdout)
+    assert found["counts"]["failed"] == 1
+
+
+def test_a_failure_may_end_the_run_where_that_is_asked(folder: Folder) -> None:
+    text = FAILS.replace(
+        "lambda out: None)]", "lambda out: None, deps=[StepSpec('x', fn=lambda out: time.sleep(.5))])]"
+    )
+    pipeline(folder, text)
+    told = folder.treadle("run", "--no-keep-going", "--max-concurrent", "2", "pipeline.py", exits=1).stderr
+    assert "done @beside" not in told
+
+
+def test_a_step_in_a_process_has_a_log_and_one_in_a_thread_says_where_it_prints(folder: Folder) -> None:
+    pipeline(
+        folder,
+        """
+def talk(out):
+    print("hello from", os.getpid())
+    raise SystemExit(3)
+
+steps = [StepSpec("far", fn=talk, isolation="process"), StepSpec("near", fn=lambda out: print("near by"))]
+""",
+    )
+    run = folder.treadle("run", "pipeline.py", exits=1)
+    assert "near by" in run.stdout
+    assert "line 6, in talk" in run.stderr
+    assert "worker.py" not in run.stderr
+    assert "hello from" not in run.stdout
+    assert "hello from" in folder.treadle("logs", "pipeline.py", "far").stdout
+    near = folder.treadle("logs", "near")
+    assert near.stdout == ""
+    assert "has no log" in near.stderr
+
+
+def test_the_json_of_a_run_is_not_disturbed_by_what_steps_print(folder: Folder) -> None:
+    pipeline(
+        folder, 'steps = [StepSpec("a", fn=lambda out: (print("noise"), os.write(1, b"more"), None)[2])]\n'
+    )
+    run = folder.treadle("run", "--json", "pipeline.py")
+    assert json.loads(run.stdout)["counts"]["succeeded"] == 1
+    assert "noise" in run.stderr
+    assert "more" in run.stderr
+
+
+STREAM = """
+def steps(n: int = 30, fails: bool = False):
+    for i in range(n):
+        yield StepSpec(f"s{i}", fn=lambda out, i=i: pathlib.Path(out).write_text(str(i)) and None)
+    if fails:
+        raise ValueError("no more of them")
+"""
+
+
+def test_a_stream_is_run_as_it_comes(folder: Folder) -> None:
+    pipeline(folder, STREAM)
+    run = folder.treadle("run", "pipeline.py")
+    assert "yields its steps one by one" in run.stderr
+    assert "30 done" in run.stderr
+    assert "40 done" not in folder.treadle("run", "pipeline.py", "n=40").stderr
+    assert artifact(folder, "pipeline.py", "s39", "n=40") == "39"
+
+
+def test_an_error_of_a_stream_is_told_when_what_runs_has_ended(folder: Folder) -> None:
+    pipeline(folder, STREAM)
+    run = folder.treadle("run", "pipeline.py", "fails=yes", exits=2)
+    assert "30 done" in run.stderr
+    assert "pipeline.py:8: ValueError: no more of them" in run.stderr
+
+
+def test_targets_choose_from_a_stream(folder: Folder) -> None:
+    pipeline(folder, STREAM)
+    assert "1 done" in folder.treadle("run", "pipeline.py", "s7").stderr
+    assert "nosuch: no step of" in folder.treadle("run", "pipeline.py", "nosuch", exits=2).stderr
+
+
+def test_steps_grow_further_ones_and_the_next_preview_knows_them(folder: Folder) -> None:
+    pipeline(
+        folder,
+        """
+def more(count):
+    return [StepSpec(f"part{i}", fn=lambda out: None) for i in range(count)]
+
+steps = [StepSpec("split", fn=lambda out: 3, grow=more)]
+""",
+    )
+    assert "4 done" in folder.treadle("run", "pipeline.py").stderr
+    assert {task["rule"] for task in folder.plan("pipeline.py")["tasks"]} == {
+        "@split", "@part0", "@part1", "@part2",
+    }  # fmt: skip
+    assert "nothing to do: 4 steps cached" in folder.treadle("run", "pipeline.py").stderr
+
+
+def test_exec_calls_one_step_in_front_and_publishes_nothing(folder: Folder) -> None:
+    pipeline(
+        folder,
+        """
+first = StepSpec("first", fn=lambda out: pathlib.Path(out).write_text("1") and None)
+def second(out, ctx):
+    print("read", pathlib.Path(ctx.path(first)).read_text(), os.environ["COLOUR"])
+    pathlib.Path(out).write_text("2")
+    return {"score": 2}
+steps = [StepSpec("second", fn=second, deps=[first], env_vars={"COLOUR": "red"})]
+""",
+    )
+    told = folder.treadle("exec", "pipeline.py", "second", exits=2).stderr
+    assert "builds on first_" in told
+    assert "treadle run pipeline.py first_" in told
+    folder.treadle("run", "pipeline.py", "first")
+    before = folder.snapshot()
+    tried = folder.treadle("exec", "pipeline.py", "second")
+    assert tried.stdout == "read 1 red\n"
+    assert "{'score': 2}" in tried.stderr
+    made = tried.stderr.partition("it made ")[2].split()[0]
+    assert pathlib.Path(made).read_text() == "2"
+    assert folder.snapshot() == before
+    assert {task.rpartition("_")[0] for task in folder.will_run("pipeline.py")} == {"@second"}
+
+
+def test_exec_shows_what_a_step_raises_and_ends_with_1(folder: Folder) -> None:
+    pipeline(folder, FAILS)
+    tried = folder.treadle("exec", "pipeline.py", "bad", exits=1)
+    assert "ValueError: no such layer" in tried.stderr
+    assert "is a Python step" in folder.treadle("exec", "--print", "pipeline.py", "bad", exits=2).stderr
+
+
+def test_clean_deletes_what_no_step_names_any_more(folder: Folder) -> None:
+    pipeline(folder, DIAMOND)
+    folder.treadle("run", "pipeline.py")
+    old = folder.treadle("path", "pipeline.py", "b", "d").stdout.split()
+    pipeline(folder, DIAMOND.replace('StepSpec("b"', 'StepSpec("b", version="2"'))
+    folder.treadle("run", "pipeline.py")
+    listed = folder.treadle("clean", "--artifacts", "--unreachable", "-n", "pipeline.py").stdout.split()
+    assert sorted(listed) == sorted(old)
+    assert (
+        "nobody is here to be asked"
+        in folder.treadle("clean", "--artifacts", "--unreachable", "pipeline.py", exits=2).stderr
+    )
+    folder.treadle("clean", "--artifacts", "--unreachable", "-y", "pipeline.py")
+    assert not any(pathlib.Path(path).exists() for path in old)
+    assert folder.will_run("pipeline.py") == set()
+    folder.treadle("clean", "--artifacts", "-y", "pipeline.py", "b")
+    assert {task.rpartition("_")[0] for task in folder.will_run("pipeline.py", "b")} == {"@b"}
+
+
+def test_clean_keeps_what_another_named_pipeline_reaches_and_development_versions(folder: Folder) -> None:
+    pipeline(folder, DIAMOND)
+    pipeline(folder, 'steps = [StepSpec("mine", fn=lambda out: None)]\n', "other.py")
+    pipeline(folder, 'steps = [StepSpec("draft", version="dev", fn=lambda out: None)]\n', "draft.py")
+    for file in ("pipeline.py", "other.py", "draft.py"):
+        folder.treadle("run", file)
+    found = folder.treadle("clean", "--artifacts", "--unreachable", "-n", "pipeline.py", "other.py")
+    assert found.stdout == ""
+    assert "of a development version" in found.stderr
+    alone = folder.treadle("clean", "--artifacts", "--unreachable", "-n", "pipeline.py").stdout
+    assert "/mine_" in alone
+
+
+def test_clean_does_not_guess_what_a_step_will_grow(folder: Folder) -> None:
+    pipeline(folder, 'steps = [StepSpec("split", fn=lambda out: 1, grow=lambda n: [])]\n')
+    told = folder.treadle("clean", "--artifacts", "--unreachable", "-n", "pipeline.py", exits=2).stderr
+    assert "grows further steps" in told
+
+
+def test_two_pipelines_in_one_folder_share_what_is_the_same(folder: Folder) -> None:
+    pipeline(folder, DIAMOND)
+    pipeline(folder, DIAMOND.replace('StepSpec("d"', 'StepSpec("e"'), "second.py")
+    folder.treadle("run", "pipeline.py")
+    assert {task.rpartition("_")[0] for task in folder.will_run("second.py")} == {"@e"}
+
+
+def test_side_modules_are_imported_from_beside_the_file_wherever_it_is_called_from(folder: Folder) -> None:
+    pipeline(folder, "import tools\nsteps = [tools.made]\n", "code/pipeline.py")
+    pipeline(
+        folder,
+        'def fn(out):\n    import more\n    return more.VALUE\nmade = StepSpec("made", fn=fn, isolation="process")\n',
+        "code/tools.py",
+    )
+    folder.write("code/more.py", "VALUE = 7\n")
+    folder.treadle("run", "code/pipeline.py")
+    assert (folder / ".treadle").exists()
+    assert not (folder / "code" / ".treadle").exists()
+
+
+@pytest.mark.parametrize("name", ["my-flow.py", "1.py", "json.py", "a b.py", "ü.py", "random.py"])
+def test_odd_file_names_run_in_threads_and_processes(folder: Folder, name: str) -> None:
+    pipeline(
+        folder,
+        """
+class Box:
+    pass
+
+def fn(out):
+    Box()
+    pathlib.Path(out).write_text("made")
+
+steps = [StepSpec("a", fn=fn), StepSpec("b", fn=fn, isolation="process")]
+""",
+        name,
+    )
+    assert "2 done" in folder.treadle("run", f"./{name}").stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("x = (\n", "this is not Python"),
+        ("1 / 0\n", "ZeroDivisionError: division by zero"),
+        ("import nosuchmodule\n", "No module named 'nosuchmodule'"),
+        ("raise SystemExit(4)\n", "SystemExit: 4"),
+        ('steps = [StepSpec("")]\n', "a step needs a name"),
+        ('steps = [StepSpec("a", hash_attrs={"x": float("nan")})]\n', "hash_attrs"),
+        ("steps = [1]\n", "holds no list of steps"),
+        ("def steps():\n    return 5\n", "returned int, not steps"),
+        ("def steps():\n    yield 5\n", "item 0 of steps is int, not a StepSpec"),
+        ("import sys; sys.setrecursionlimit(60)\ndef f(): f()\nf()\n", "RecursionError"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told_as_its_own(folder: Folder, text: str, says: str) -> None:
+    pipeline(folder, text)
+    for command in ("plan", "run"):
+        told = folder.treadle(command, "pipeline.py", exits=2).stderr
+        assert says in told
+        assert "This is a bug" not in told
+
+
+def test_a_file_that_is_not_there_is_an_error_with_the_nearest(folder: Folder) -> None:
+    pipeline(folder, DIAMOND)
+    assert "did you mean 'pipeline.py'?" in folder.treadle("run", "pipelin.py", exits=2).stderr
+
+
+def test_a_work_folder_of_its_own_is_where_steps_run(folder: Folder) -> None:
+    pipeline(folder, 'steps = [StepSpec("a", fn=lambda out: open("here", "w").write("x") and None)]\n')
+    (folder / "work").mkdir()
+    folder.treadle("run", "pipeline.py", "--workdir", "work")
+    assert (folder / "work" / "here").exists()
+    assert not (folder / ".treadle").exists()
+    assert "1 done" in folder.treadle("status", "--workdir", "work").stdout
+
+
+def test_touch_and_evict_are_for_rules(folder: Folder) -> None:
+    pipeline(folder, DIAMOND)
+    folder.treadle("run", "pipeline.py")
+    assert "steps have artifacts" in folder.treadle("touch", "pipeline.py", exits=2).stderr
+    assert "steps have artifacts" in folder.treadle("evict", "pipeline.py", "a", exits=2).stderr
+    assert "--artifacts" in folder.treadle("clean", "pipeline.py", exits=2).stderr
