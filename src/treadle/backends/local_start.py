@@ -14,6 +14,7 @@ from treadle.base.errors import DiskError
 from treadle.base.files import make_parents
 from treadle.base.proc import Child, spawn
 from treadle.engine.backend import Submission
+from treadle.engine.compose import by_hand
 
 SHORTAGE = (errno.EAGAIN, errno.ENOMEM)  # of processes or memory: may be over in a moment
 _SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -99,6 +100,8 @@ def _missing(name: str, cwd: str) -> str:
 
 def script_of(submission: Submission, added: Mapping[str, str]) -> str:
     """A script for sh that runs the attempt by hand, with `added` on top of the caller's environment."""
+    if submission.task.call is not None:
+        return by_hand(submission)
     odd = []
     lines = ["#!/bin/sh", f"# {_one_line(submission.task.id)}, attempt {submission.attempt}"]
     for name, value in sorted(added.items()):

@@ -74,8 +74,10 @@ def by_hand(submission: Submission) -> str:
     assert task.call is not None
     file = shlex.quote(task.place.file) if task.place.file else "PIPELINE.py"
     return (
-        f"# {task.id} calls a Python function in {submission.cwd}. To call it in front of you:\n"
-        f"cd {shlex.quote(submission.cwd)} && treadle exec {file} {shlex.quote(task.id)}\n"
+        "#!/bin/sh\n"
+        f"# {task.id}, attempt {submission.attempt}: a call of Python. To call it in front of you:\n"
+        f"cd -- {shlex.quote(submission.cwd)} || exit 1\n"
+        f"exec treadle exec {file} {shlex.quote(task.id)}\n"
     )
 
 

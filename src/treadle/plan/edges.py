@@ -53,7 +53,7 @@ def find_makers(nodes: Nodes, findings: Findings) -> Made:
     maker: dict[str, int] = {}
     contested: dict[str, None] = {}
     for number, draft in nodes.live():
-        for path in made_by(draft):
+        for path in draft.outputs or made_by(draft):
             first = maker.setdefault(path, number)
             if first != number:
                 contested[path] = None

@@ -179,7 +179,8 @@ def test_a_failed_step_leaves_a_script_that_says_how_to_call_it(bench: Bench) ->
     assert (result.exit_code, result.blocked) == (1, {"@b": "@a"})
     assert result.failures[0].outcome == BAD
     text = Path(bench.run.attempt_text(1)).read_text()
-    assert f"cd {bench.folder} && treadle exec PIPELINE.py @a" in text
+    assert text.startswith("#!/bin/sh\n")
+    assert f"cd -- {bench.folder} || exit 1\nexec treadle exec PIPELINE.py @a\n" in text
 
 
 def test_no_attempt_of_a_step_touches_the_disk(bench: Bench) -> None:
