@@ -14,7 +14,7 @@ import pickle
 import stat
 import sys
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -24,11 +24,13 @@ from treadle.base.disk import disk_error
 from treadle.base.errors import StepError
 from treadle.base.files import remove, write_whole
 from treadle.base.place import Diagnostic
-from treadle.steps.book import Entry
 from treadle.steps.loading import loading
 from treadle.steps.order import Done, Order
 from treadle.steps.perform import in_a_line, own_frames_off
 from treadle.steps.record import ArtifactRecord, Owner
+
+if TYPE_CHECKING:
+    from treadle.steps.book import Entry
 from treadle.steps.stores import refuse_elsewhere
 
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from treadle.backends.last_breath import end_with_driver
+from treadle.backends.lease_guard import guard
 from treadle.backends.payload import (
     Answer,
     Answered,
@@ -106,7 +107,7 @@ def _perform(order: Any) -> Answer:
     asked = ending.is_asked_to_end if ending is not None else _never
     store = store_for(order.path, unsafe_locks=order.unsafe_locks)
     try:
-        outcome = perform(order, store, cancelled=asked)
+        outcome = perform(order, store, cancelled=asked, holding=guard)
         with suppress(DiskError):
             store.sync()
         return answer_of(outcome)

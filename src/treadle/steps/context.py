@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import CodeType, FunctionType, MethodType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from treadle.base.disk import disk_error
 from treadle.base.errors import StepError
@@ -15,8 +15,10 @@ from treadle.base.names import did_you_mean
 from treadle.steps.paths import is_url
 from treadle.steps.record import ArtifactRecord, Dep, Result
 from treadle.steps.result import kept, value_of
-from treadle.steps.spec import Identified
-from treadle.steps.store import ArtifactStore
+
+if TYPE_CHECKING:
+    from treadle.steps.spec import Identified
+    from treadle.steps.store import ArtifactStore
 
 T = TypeVar("T")
 _DEEPEST_WRAPPING = 20

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from treadle.steps.book import Entry
 from treadle.steps.record import ArtifactRecord, Dep, Owner, Provenance
-from treadle.steps.where import resources_of
+
+if TYPE_CHECKING:
+    from treadle.steps.book import Entry
 
 NOT_SAID = Provenance()
 
@@ -65,6 +66,8 @@ def order_of(
     unsafe_locks: bool = False,
 ) -> Order:
     """The order for one attempt at a step of the book."""
+    from treadle.steps.where import resources_of  # a worker, which only reads orders, starts without it
+
     spec = entry.spec
     return Order(
         fn=spec.fn,

@@ -38,17 +38,26 @@ from treadle.steps.stores import store_for
 _LONGEST_ERROR = 4000
 
 
-def perform(order: Order, store: ArtifactStore, *, cancelled: Callable[[], bool]) -> Done | Owner:
+def perform(
+    order: Order,
+    store: ArtifactStore,
+    *,
+    cancelled: Callable[[], bool],
+    holding: Callable[[Lease], None] | None = None,
+) -> Done | Owner:
     """Make the artifact, unless it is complete, or someone else is making it: then who.
 
     Raises what the function raises, whatever that is; `StepError` for what is wrong around it; `DiskError`.
     In all these cases what it made is removed (that of a resumable step stays), the status file tells of
-    it, and the lease is given back: it can be tried again at once.
+    it, and the lease is given back: it can be tried again at once. `holding` is told the lease while it is
+    held: who can end the function may do so once somebody else has it.
     """
     lease = store.claim(order.path, order.owner)
     if isinstance(lease, Owner):
         return lease
     try:
+        if holding is not None:
+            holding(lease)
         return _make(order, store, lease, cancelled)
     except LeaseLost as lost:
         if lost.owner is not None:
@@ -95,7 +104,14 @@ def _make(order: Order, store: ArtifactStore, lease: Lease, asked: Callable[[], 
         record = _call(order, fn, work, context, storage)
         record = _publish(order, store, storage, record, replaces)
     except BaseException as error:
-        _give_up(order, store, work, started, error, asked())
+        lost = lease.lost
+        _give_up(order, store, work)
+        if lost is None and not isinstance(error, LeaseLost):
+            state = Standing.INTERRUPTED if asked() else Standing.FAILED
+            with suppress(DiskError):  # it must not hide the failure
+                _tell(order, store, state, started, error=in_a_line(error))
+        elif not isinstance(error, LeaseLost):  # whatever it was: the work is another one's by now
+            raise LeaseLost(lost) from error
         raise
     if context is not None:
         _drop_checkpoints(order)
@@ -211,17 +227,11 @@ def _publish(
     return store.publish(storage.lease, storage.work, record, replaces=over)
 
 
-def _give_up(
-    order: Order, store: ArtifactStore, work: str, started: float, error: BaseException, cancelled: bool
-) -> None:
-    """Leave the place as a failed attempt leaves it; that something is in the way hides no failure."""
+def _give_up(order: Order, store: ArtifactStore, work: str) -> None:
+    """Remove what was made. What a resumable step made stays, for whoever tries next."""
     with suppress(DiskError):
         if work and not order.resumable:
             store.discard(work)
-    if not isinstance(error, LeaseLost):  # the place is another one's now
-        with suppress(DiskError):
-            state = Standing.INTERRUPTED if cancelled else Standing.FAILED
-            _tell(order, store, state, started, error=in_a_line(error))
 
 
 def _drop_checkpoints(order: Order) -> None:

@@ -422,6 +422,27 @@ def test_a_resumable_step_goes_on_after_kill_9(steps, tmp_path):
     assert steps.content(spec) == "part part "
 
 
+def test_a_worker_whose_lease_was_taken_ends_and_waits_for_the_other(steps, tmp_path):
+    """The lease is lost as its next beat finds out; that is in 30 s, so the function makes it come sooner."""
+
+    def fn(out):
+        from treadle.steps import heartbeats, lease
+        from treadle.steps.lease_file import create_lease, encode_lease, new_token
+
+        lease.BEAT = 0.0
+        usurper = this_owner("usurper.1")
+        os.close(create_lease(ArtifactPlaces(path).lease(2), encode_lease(new_token(), usurper)))
+        heartbeats.of_this_process.beat()
+        time.sleep(300)
+
+    spec = StepSpec("train", fn=fn)
+    path = steps.path(spec)
+    steps.submit(spec)
+    steps.until(lambda: steps.reports)
+    assert steps.told() == [JobStatus.DEFERRED]
+    assert "usurper.1" in steps.reports[0].reason
+
+
 def test_resources_and_usage_are_known(steps):
     def fn(out, ctx):
         until = time.process_time() + 0.3

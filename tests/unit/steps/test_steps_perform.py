@@ -13,6 +13,7 @@ import pytest
 from treadle.base.errors import DiskError, StepError
 from treadle.base.layout import ArtifactPlaces
 from treadle.steps.book import Entry
+from treadle.steps.local_store import LocalStore
 from treadle.steps.order import Done, order_of
 from treadle.steps.owner import this_owner
 from treadle.steps.perform import own_frames_off, perform
@@ -348,6 +349,26 @@ def test_whoever_lost_the_lease_publishes_nothing(folder):
     assert isinstance(held, Owner)
     assert held.attempt == "usurper.1"
     assert folder.seen(spec).state is ArtifactState.ABSENT
+
+
+def test_what_is_raised_after_the_lease_was_lost_is_no_failure(tmp_path):
+    """The function was ended because somebody else has it: their work is waited for."""
+    now = [0.0]
+    store = LocalStore(monotonic=lambda: now[0])
+    bench = Bench(str(tmp_path / "a"))
+    bench.store = store
+
+    def fn(out):
+        usurp(bench.path(spec))
+        now[0] += 60
+        store.beat()
+        raise SystemExit(143)
+
+    spec = StepSpec("tok", fn=fn)
+    held = bench.perform(spec)
+    assert isinstance(held, Owner)
+    assert held.attempt == "usurper.1"
+    assert bench.seen(spec).status is None
 
 
 def usurp(path: str) -> None:
