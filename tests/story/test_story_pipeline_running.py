@@ -6,6 +6,7 @@ import json
 import pathlib
 
 import pytest
+
 from conftest import Folder
 
 HEAD = "import os, pathlib, sys, time\nfrom treadle import StepSpec, StepRunner, ResourceConfig\n"
@@ -273,7 +274,8 @@ def test_side_modules_are_imported_from_beside_the_file_wherever_it_is_called_fr
     pipeline(folder, "import tools\nsteps = [tools.made]\n", "code/pipeline.py")
     pipeline(
         folder,
-        'def fn(out):\n    import more\n    return more.VALUE\nmade = StepSpec("made", fn=fn, isolation="process")\n',
+        "def fn(out):\n    import more\n    return more.VALUE\n"
+        'made = StepSpec("made", fn=fn, isolation="process")\n',
         "code/tools.py",
     )
     folder.write("code/more.py", "VALUE = 7\n")
