@@ -23,7 +23,13 @@ def backend_of(view: View, *, mask: Mask, unsafe_locks: bool, more: bool) -> Exe
     from treadle.backends.pair import PairBackend
 
     try:
-        other = current_client().backend(book=view.book, workdir=view.workdir, unsafe_locks=unsafe_locks)
+        other = current_client().backend(
+            book=view.book,
+            workdir=view.workdir,
+            unsafe_locks=unsafe_locks,
+            mask=mask,
+            pools=[name for name, _ in view.plan.pools],
+        )
     except BaseException:
         local.close()
         raise

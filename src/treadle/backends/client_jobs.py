@@ -17,9 +17,10 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from treadle.backends.answers import error_of
 from treadle.backends.call import call_argv, encode_call, read_returned
-from treadle.backends.local_steps import log_tail
-from treadle.backends.payload import error_of, make_private_folder, write_payload
+from treadle.backends.payload import make_private_folder, write_payload
+from treadle.backends.step_ends import log_tail
 from treadle.base.errors import StepError, TreadleError
 from treadle.base.files import make_parents, remove
 from treadle.base.layout import RunFolder
@@ -174,27 +175,27 @@ class BackendJobs:
         make_private_folder(run.payloads)
         label = request.name or getattr(request.fn, "__name__", "") or "job"
         try:
-            payload = encode_call(request.fn, request.args, request.kwargs, run.result(n))
+            payload = encode_call(request.fn, request.args, request.kwargs, run.returned(n))
         except Exception as error:
             raise StepError(
                 f"job {label} cannot be sent to another process: {type(error).__name__}: {error}",
                 hint="open what it closes over (a lock, a file, a connection) inside of the function",
                 code="function-not-picklable",
             ) from error
-        write_payload(run.payload(n), payload, run.result(n))
+        write_payload(run.request(n), payload, run.returned(n))
         rule = encode(label)
         return Submission(
             task=ScheduledTask(id=f"{rule}/n={n}", rule=rule, command=Command()),
             attempt=1,
             n=n,
             name=job_name(run.run, n),
-            argv=self._wrap(call_argv(run.payload(n))),
+            argv=self._wrap(call_argv(run.request(n))),
             env={"TREADLE_ATTEMPT": f"{run.run}.{n}", **self._env, **request.env_vars},
             cwd=request.cwd or os.getcwd(),
             log=run.attempt_log(n),
             resources=request.resources.to_resources() if request.resources is not None else Resources(),
             grace=_GRACE,
-        ), run.result(n)
+        ), run.returned(n)
 
     def cancel(self, job: Job, *, force: bool) -> None:
         """Ask a job to end; one that has ended is left alone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +15,7 @@ from treadle.base.place import Diagnostic
 
 if TYPE_CHECKING:
     from treadle.backends.client_jobs import BackendJobs, JobHandle, JobRequest
+    from treadle.base.mask import Mask
     from treadle.engine.backend import ExecutorBackend
     from treadle.steps.book import StepBook
     from treadle.steps.resources import ResourceConfig
@@ -42,9 +43,19 @@ class Client(Protocol):
         ...
 
     def backend(
-        self, *, book: StepBook | None = None, workdir: str = "", unsafe_locks: bool = False
+        self,
+        *,
+        book: StepBook | None = None,
+        workdir: str = "",
+        unsafe_locks: bool = False,
+        mask: Mask | None = None,
+        pools: Collection[str] = (),
     ) -> ExecutorBackend:
-        """The backend that it stands for, for one run; the steps of `book` may run there."""
+        """The backend that it stands for, for one run; the steps of `book` may run there.
+
+        `mask` knows the secrets that must not get into records, `pools` are counted resources of the run
+        itself.
+        """
         ...
 
     def cannot(self, resources: ResourceConfig) -> list[str]:
@@ -90,12 +101,18 @@ class LocalClient:
         )
 
     def backend(
-        self, *, book: StepBook | None = None, workdir: str = "", unsafe_locks: bool = False
+        self,
+        *,
+        book: StepBook | None = None,
+        workdir: str = "",
+        unsafe_locks: bool = False,
+        mask: Mask | None = None,
+        pools: Collection[str] = (),
     ) -> ExecutorBackend:
         from treadle.backends.local import LocalBackend
         from treadle.base.machine import gpus_here
 
-        return LocalBackend(gpus=gpus_here(), book=book, unsafe_locks=unsafe_locks)
+        return LocalBackend(gpus=gpus_here(), book=book, unsafe_locks=unsafe_locks, mask=mask)
 
     def cannot(self, resources: ResourceConfig) -> list[str]:
         """Several nodes, and images; what only names a queue has no meaning here, and is let be."""
@@ -149,11 +166,19 @@ class RayClient:
         return self._jobs.submit(request)
 
     def backend(
-        self, *, book: StepBook | None = None, workdir: str = "", unsafe_locks: bool = False
+        self,
+        *,
+        book: StepBook | None = None,
+        workdir: str = "",
+        unsafe_locks: bool = False,
+        mask: Mask | None = None,
+        pools: Collection[str] = (),
     ) -> ExecutorBackend:
         from treadle.backends.ray_backend import RayBackend
 
-        return RayBackend(self._cluster, book=book, workdir=workdir, unsafe_locks=unsafe_locks)
+        return RayBackend(
+            self._cluster, book=book, workdir=workdir, unsafe_locks=unsafe_locks, mask=mask, pools=pools
+        )
 
     def cannot(self, resources: ResourceConfig) -> list[str]:
         from treadle.backends.ray_cluster import impossible

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from treadle.backends.remote_steps import RemoteSteps
 from treadle.base.errors import DiskError, SchedulerError, StepError
 from treadle.base.files import make_parents, write_whole
 from treadle.base.layout import RunFolder, StateFolder
+from treadle.base.mask import Mask
 from treadle.base.names import job_prefix
 from treadle.engine.backend import Abilities, Accepted, JobReport, JobStatus, Refused, Submission
 from treadle.plan.task import ScheduledTask
@@ -56,7 +57,10 @@ class Held:
 
 
 class RayBackend:
-    """Runs attempts on a Ray cluster. `workdir` is where runs are found whose attempts are to be adopted."""
+    """Runs attempts on a Ray cluster. `workdir` is where runs are found whose attempts are to be adopted.
+
+    `pools` are the counted resources that the run itself counts; others are asked of the cluster.
+    """
 
     def __init__(
         self,
@@ -65,10 +69,15 @@ class RayBackend:
         book: StepBook | None = None,
         workdir: str = "",
         unsafe_locks: bool = False,
+        mask: Mask | None = None,
+        pools: Collection[str] = (),
     ) -> None:
         self._cluster = cluster
         self._workdir = workdir or os.getcwd()
-        self._steps = RemoteSteps(book if book is not None else StepBook(), unsafe_locks=unsafe_locks)
+        self._pools = frozenset(pools)
+        self._steps = RemoteSteps(
+            book if book is not None else StepBook(), unsafe_locks=unsafe_locks, mask=mask
+        )
         self._held: dict[str, Held] = {}
         self._logs: dict[str, str] = {}
         self._arrived: deque[tuple[str, str, Any]] = deque()
@@ -104,6 +113,10 @@ class RayBackend:
         if found := impossible(submission.resources):
             return Refused(f"Ray cannot do what it asks for: {', '.join(found)}")
         options = ray_options(submission.resources, nodes)
+        if unknown := self._unknown(submission, options):
+            return Refused(
+                f"neither the cluster nor the workflow has a resource named {' or '.join(unknown)}"
+            )
         if self._cluster.owned:
             options = capped(options, nodes)
         waits_for = lacking(options, nodes)
@@ -121,6 +134,11 @@ class RayBackend:
         self._held[held.job] = held
         self._ask(held)
         return Accepted(held.job)
+
+    def _unknown(self, submission: Submission, options: Mapping[str, Any]) -> list[str]:
+        """Counted resources that nobody counts."""
+        known = self._pools | options.get("resources", {}).keys()
+        return [name for name, _ in submission.resources.groups if name not in known]
 
     def _ticket(self, submission: Submission) -> tuple[bytes, str]:
         """The ticket, or the private file where it stands: what is long, or holds secrets."""

@@ -77,6 +77,14 @@ class RunFolder(Struct, frozen=True):
         """What the worker process of attempt `n` gave back."""
         return f"{self.root}/payloads/{n}.result"
 
+    def request(self, n: int) -> str:
+        """The function and the arguments of job `n` of a client."""
+        return f"{self.root}/payloads/{n}.request"
+
+    def returned(self, n: int) -> str:
+        """What that function returned or raised."""
+        return f"{self.root}/payloads/{n}.returned"
+
     def input_list(self, n: int) -> str:
         """The `{input.list}` file of attempt `n`."""
         return f"{self.root}/texts/{n}.list"

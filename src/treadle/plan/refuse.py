@@ -10,7 +10,7 @@ from treadle.base.names import did_you_mean
 from treadle.plan.edges import Made
 from treadle.plan.findings import Findings
 from treadle.plan.nodes import Nodes
-from treadle.plan.task import Draft
+from treadle.plan.task import Draft, Where
 
 _ARTIFACTS = StateFolder("").artifacts + "/"  # the one place in the state folder that tasks may fill
 _SHOWN = 8  # tasks of a long cycle that are drawn, and links that are explained
@@ -24,7 +24,10 @@ def check_pools(nodes: Nodes, pools: Mapping[str, int], findings: Findings) -> N
         if not groups or (draft.rule, groups) in seen:
             continue
         seen.add((draft.rule, groups))
+        elsewhere = draft.call is not None and draft.call.where is Where.CLIENT  # may have groups of its own
         for group, wanted in groups:
+            if elsewhere and group not in pools:
+                continue
             _check_group(task, draft, group, wanted, pools, findings)
 
 

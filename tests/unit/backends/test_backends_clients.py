@@ -216,7 +216,7 @@ def test_functions_travel_in_private_files(client, tmp_path):
             time.sleep(0.01)
 
     job = client.submit(JobRequest(fn=wait))
-    files = [path for path in (tmp_path / ".treadle" / "jobs").rglob("*") if path.suffix == ".call"]
+    files = [path for path in (tmp_path / ".treadle" / "jobs").rglob("*") if path.suffix == ".request"]
     assert [stat.S_IMODE(path.stat().st_mode) for path in files] == [0o600]
     assert stat.S_IMODE(files[0].parent.stat().st_mode) == 0o700
     Path(here).touch()
