@@ -14,7 +14,7 @@ from msgspec import Struct
 from treadle.api import pipeline
 from treadle.api.pipeline_plan import places_of
 from treadle.api.step_names import StepNames
-from treadle.api.steps_pipe import Looker, Places, with_made_inputs
+from treadle.api.steps_pipe import Looker, Places, see_possible, with_made_inputs
 from treadle.base.errors import OptionError, UserError, WorkflowError
 from treadle.base.place import Diagnostic
 from treadle.plan.task import Draft
@@ -102,6 +102,7 @@ class Modules:
                 known=frozenset(seen),
                 book=book,
             )
+            see_possible(expanded.drafts, book)
             drafts += expanded.drafts
             seen.update(expanded.seen)
         return StepDrafts(tuple(with_made_inputs(drafts, book)), book, seen)

@@ -78,12 +78,13 @@ def steps_planned(
     forced: Container[str] | bool = frozenset(),
     known: Container[str] = frozenset(),
     look: Looker | None = None,
+    made: Mapping[str, str] | None = None,
 ) -> Planned:
     """The plan of these steps and of all that must be looked at below them.
 
     `forced` and `known` are task ids: of steps that are made again whatever stands there, and of those that
-    earlier batches of the same run hold. Raises `StepError`, `PlanError`, `CycleError` with all that is
-    wrong.
+    earlier batches of the same run hold; `made` are the artifacts of these that evidence hangs on, by identity.
+    Raises `StepError`, `PlanError`, `CycleError` with all that is wrong.
     """
     from treadle.steps.expand import expand_steps
 
@@ -96,8 +97,8 @@ def steps_planned(
         client_is_local=places.client_is_local,
         known=known,
     )
-    _refuse_impossible(expanded.drafts, expanded.book)
-    drafts = with_made_inputs(expanded.drafts, expanded.book)
+    see_possible(expanded.drafts, expanded.book)
+    drafts = with_made_inputs(expanded.drafts, expanded.book, made)
     workflow = workflow or Workflow(file="", folder=places.workdir, name=NAME)
     plan = build(
         workflow.name,
@@ -106,6 +107,8 @@ def steps_planned(
         roots=tuple(dict.fromkeys((places.workdir, os.path.realpath(places.workdir)))),
         known=known,
     )
+    if made and not plan.sources.isdisjoint(made.values()):
+        plan = replace(plan, sources=plan.sources.difference(made.values()))
     return Planned(
         workflow=workflow,
         expansion=Expansion(drafts=()),
@@ -117,7 +120,7 @@ def steps_planned(
     )
 
 
-def _refuse_impossible(drafts: Sequence[Draft], book: StepBook) -> None:
+def see_possible(drafts: Sequence[Draft], book: StepBook) -> None:
     """See that the current client can do what the steps ask for that go to it. Raises `StepError`."""
     asking = [
         book[step_id(call.step, call.identity)].spec
@@ -140,12 +143,17 @@ def note_rebuilds(book: StepBook, seen: Mapping[str, Seen], decision: Decision) 
                 book.put(task, replace(book[task], wanted=wanted, replaces=found.record))
 
 
-def with_made_inputs(drafts: Sequence[Draft], book: StepBook) -> Sequence[Draft]:
+def with_made_inputs(
+    drafts: Sequence[Draft], book: StepBook, made: Mapping[str, str] | None = None
+) -> Sequence[Draft]:
     """The drafts; where inputs stand below a step, the artifacts from there are its inputs, too.
 
-    So what they hold is evidence, and what builds on them is cut off where it did not change.
+    So what they hold is evidence, and what builds on them is cut off where it did not change. `made` are
+    artifacts of earlier batches, by identity.
     """
     paths = {draft.call.identity: draft.call.path for draft in drafts if draft.call is not None}
+    if made:
+        paths = {**made, **paths}
     return [_with_made(draft, book, paths) for draft in drafts]
 
 
