@@ -17,16 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from treadle import __version__
-from treadle.backends.payload import (
-    PYTHON,
-    Answer,
-    Answered,
-    Head,
-    disagreement,
-    dumps,
-    failure,
-    read_payload,
-)
+from treadle.backends.answers import Answer, Answered, failure
+from treadle.backends.payload import PYTHON, Head, disagreement, dumps, read_payload
 from treadle.base.errors import StepError
 from treadle.base.files import write_whole
 from treadle.steps.loading import loading

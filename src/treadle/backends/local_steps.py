@@ -10,25 +10,18 @@ from itertools import count
 
 from msgspec.structs import replace
 
+from treadle.backends.answers import Answer, Answered, error_of, read_answer
 from treadle.backends.clients import CLIENT, current_client
 from treadle.backends.last_breath import Lifeline
 from treadle.backends.lease_watch import LeaseWatch, Watched
 from treadle.backends.origins import Origins
-from treadle.backends.payload import (
-    Answer,
-    Answered,
-    encode,
-    error_of,
-    make_private_folder,
-    read_answer,
-    worker_argv,
-    write_payload,
-)
+from treadle.backends.payload import encode, make_private_folder, worker_argv, write_payload
+from treadle.backends.step_ends import clear_after, reason_of, untold_error
 from treadle.backends.step_threads import StepThreads, ThreadJob
 from treadle.backends.store_syncs import StoreSyncs
-from treadle.base.errors import DiskError, StepError
+from treadle.base.errors import DiskError
 from treadle.base.files import remove
-from treadle.base.layout import ArtifactPlaces, RunFolder
+from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
 from treadle.base.proc import host
 from treadle.engine.backend import Accepted, JobReport, JobStatus, Refused, Submission
@@ -39,12 +32,11 @@ from treadle.steps.order import Done, Order, order_of
 from treadle.steps.owner import this_owner
 from treadle.steps.paths import is_url
 from treadle.steps.perform import in_a_line, own_frames_off, perform
-from treadle.steps.record import ArtifactRecord, ArtifactStatus, Owner, Standing
+from treadle.steps.record import ArtifactRecord, Owner
 from treadle.steps.store import ArtifactStore
 from treadle.steps.stores import store_for
 from treadle.steps.where import env_of
 
-_TAIL_LINES, _TAIL_BYTES = 20, 4000
 _CANCELLED = Outcome(reason=EndReason.CANCELLED)
 
 
@@ -150,9 +142,9 @@ class LocalSteps:
         if outcome.reason in (EndReason.OK, EndReason.APP):
             error = error_of(answer)
             refused = answer.state is Answered.REFUSED
-            reason = EndReason.NEVER_STARTED if refused else _reason_of(error)
+            reason = EndReason.NEVER_STARTED if refused else reason_of(error)
             return self._failed(job, error, replace(outcome, reason=reason, message=answer.line))
-        return self._failed(job, _told(submission, outcome), outcome)
+        return self._failed(job, untold_error(submission, outcome), outcome)
 
     def _died(self, job: str, submission: Submission, outcome: Outcome) -> JobReport:
         """It ended without an answer: crashed, was killed, or called `os._exit`."""
@@ -161,8 +153,8 @@ class LocalSteps:
             outcome = replace(outcome, reason=EndReason.APP, message=message)
         entry = self._book[submission.task.id]
         if not is_url(entry.path):  # what was staged goes with the process
-            _clear(entry, attempt_name(submission), outcome)
-        return self._failed(job, _told(submission, outcome), outcome)
+            clear_after(entry, attempt_name(submission), outcome)
+        return self._failed(job, untold_error(submission, outcome), outcome)
 
     def take(self) -> list[JobReport]:
         """News of steps in threads, and of those that wait for someone else."""
@@ -192,7 +184,7 @@ class LocalSteps:
                 self._syncs.note(self._store_of(one.value.record.path))
             return self._done(one.job, one.value.record, outcome)
         error = own_frames_off(one.value)
-        reason = EndReason.CANCELLED if one.asked else _reason_of(error)
+        reason = EndReason.CANCELLED if one.asked else reason_of(error)
         return self._failed(one.job, error, replace(outcome, reason=reason, message=in_a_line(error)))
 
     def _done(self, job: str, record: ArtifactRecord, outcome: Outcome) -> JobReport:
@@ -263,54 +255,3 @@ def attempt_name(submission: Submission) -> str:
 def _run_of(submission: Submission) -> RunFolder:
     """The run's folder, which has the log of each attempt in `logs/`."""
     return RunFolder(os.path.dirname(os.path.dirname(submission.log)))
-
-
-def _reason_of(error: BaseException) -> EndReason:
-    """A full disk is waited for; anything else that is raised is the step's own failure."""
-    full = isinstance(error, DiskError) and error.diagnostics[0].code == "disk-full"
-    return EndReason.DISK if full else EndReason.APP
-
-
-def _told(submission: Submission, outcome: Outcome) -> StepError:
-    """The error of a step whose worker did not tell one: how it ended, and what it wrote last."""
-    call = submission.task.call
-    name = call.step if call is not None else submission.task.id
-    ended = outcome.message or f"exit code {outcome.exit_code}"
-    tail = log_tail(submission.log)
-    return StepError(
-        f"step '{name}' failed ({outcome.reason.value}): {ended}",
-        hint=f"its log ends with:\n{tail}" if tail else f"it wrote nothing to its log, {submission.log}",
-        code="step-ended",
-    )
-
-
-def log_tail(log: str) -> str:
-    """The last lines of a log (empty: there are none)."""
-    try:
-        with open(log, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-            lines = file.read().decode(errors="replace").splitlines()
-    except OSError:
-        return ""
-    return "\n".join(lines[-_TAIL_LINES:])
-
-
-def _clear(entry: Entry, attempt: str, outcome: Outcome) -> None:
-    """Do what a killed worker could not: remove what it made, say how it ended."""
-    store, places = store_for(entry.path), ArtifactPlaces(entry.path)
-    ours = outcome.reason is EndReason.CANCELLED
-    with suppress(DiskError):
-        if not entry.spec.resumable:
-            store.discard(places.work(attempt))
-        if store.holder(entry.path) is None:  # else someone is at it already
-            store.tell(
-                entry.path,
-                ArtifactStatus(
-                    identity=entry.spec.identity,
-                    state=Standing.INTERRUPTED if ours else Standing.FAILED,
-                    attempt=attempt,
-                    started=outcome.start or 0.0,
-                    ended=outcome.end or 0.0,
-                    error=outcome.message,
-                ),
-            )

@@ -1,10 +1,9 @@
-"""What goes to the process that calls a step's function, and what comes back: two private files.
+"""What goes to the process that calls a step's function: one private file, and what makes sure of that.
 
-    payload  one line of JSON that any version can read, then the order with its function, by cloudpickle
-    answer   JSON: the record, who holds the lease, or the exception (pickled, and as text)
+    one line of JSON that any version can read, then the order with its function, by cloudpickle
 
-Pickles run code as they are read. Both files stand in a folder that only its owner can enter, and are read
-only when it is ours.
+Pickles run code as they are read: the file stands in a folder that only its owner can enter, and is read only
+when both are ours.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import os
 import pickle
 import stat
 import sys
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,9 +23,8 @@ from treadle.base.errors import StepError
 from treadle.base.files import remove, write_whole
 from treadle.base.place import Diagnostic
 from treadle.steps.loading import loading
-from treadle.steps.order import Done, Order
-from treadle.steps.perform import in_a_line, own_frames_off
-from treadle.steps.record import ArtifactRecord, Owner
+from treadle.steps.order import Order
+from treadle.steps.perform import in_a_line
 
 if TYPE_CHECKING:
     from treadle.steps.book import Entry
@@ -44,40 +41,6 @@ class Head(Struct, frozen=True, kw_only=True):
     treadle: str
     path: tuple[str, ...]
     answer: str
-
-
-class Answered(StrEnum):
-    """What came of a call."""
-
-    DONE = "done"
-    TAKEN = "taken"  # it was complete already
-    HELD = "held"  # someone else is making it
-    FAILED = "failed"
-    REFUSED = "refused"  # the function could not be read here
-
-
-class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the process says. Of a failure: the exception pickled (empty: it cannot be), in one line, and as
-    Python prints it."""
-
-    state: Answered
-    record: ArtifactRecord | None = None
-    holder: Owner | None = None
-    error: bytes = b""
-    line: str = ""
-    text: str = ""
-    cancelled: bool = False
-
-
-class WorkerTraceback(Exception):  # noqa: N818 - not raised itself
-    """The traceback of an exception in another process, as the cause of the one that is raised here."""
-
-    def __str__(self) -> str:
-        return f"in the worker:\n{self.args[0]}"
-
-
-class WorkerError(Exception):
-    """Stands for an exception of another process that could not be brought over; its text names the type."""
 
 
 def worker_argv(payload: str) -> tuple[str, ...]:
@@ -213,61 +176,3 @@ def decode(body: bytes) -> Order:
     with loading():
         order: Order = pickle.loads(body)
     return order
-
-
-def answer_of(outcome: Done | Owner | BaseException, *, cancelled: bool = False) -> Answer:
-    """What the driver is told."""
-    if isinstance(outcome, Done):
-        return Answer(state=Answered.TAKEN if outcome.taken else Answered.DONE, record=outcome.record)
-    if isinstance(outcome, Owner):
-        return Answer(state=Answered.HELD, holder=outcome)
-    return failure(outcome, cancelled=cancelled)
-
-
-def failure(error: BaseException, state: Answered = Answered.FAILED, *, cancelled: bool = False) -> Answer:
-    """An exception as it travels."""
-    from traceback import format_exception
-
-    import cloudpickle
-
-    own_frames_off(error)
-    try:
-        pickled = cloudpickle.dumps(error)
-        pickle.loads(pickled)  # many can be written but not read: their __init__ wants other arguments
-    except Exception:
-        pickled = b""
-    try:
-        text = "".join(format_exception(error))
-    except Exception as second:  # a __str__ that raises
-        text = f"(its traceback cannot be shown: {in_a_line(second)})"
-    return Answer(state=state, error=pickled, line=in_a_line(error), text=text, cancelled=cancelled)
-
-
-def encode_answer(answer: Answer) -> bytes:
-    """An answer as it stands in its file."""
-    return msgspec.json.encode(answer)
-
-
-def read_answer(path: str) -> Answer | None:
-    """The answer in a file of ours; None when there is none that can be read."""
-    try:
-        with open(path, "rb") as file:
-            if os.fstat(file.fileno()).st_uid != os.geteuid():
-                return None
-            return msgspec.json.decode(file.read(), type=Answer)
-    except (OSError, msgspec.MsgspecError):
-        return None
-
-
-def error_of(answer: Answer) -> BaseException:
-    """The exception of a failed call, with its traceback there as its cause."""
-    error: BaseException = WorkerError(answer.line)
-    if answer.error:
-        try:
-            loaded = pickle.loads(answer.error)
-        except Exception:
-            loaded = None
-        if isinstance(loaded, BaseException):
-            error = loaded
-    error.__cause__ = WorkerTraceback(answer.text)
-    return error

@@ -11,7 +11,8 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from treadle.backends.payload import Answer, Answered, answer_of, decode, failure
+from treadle.backends.answers import Answer, Answered, answer_of, failure
+from treadle.backends.payload import decode
 from treadle.backends.ray_ends import Ends
 from treadle.backends.ray_ticket import Ticket, Told, split_ticket
 from treadle.base.files import make_parents
@@ -88,7 +89,7 @@ class CallInActor:
         try:
             self._answer = self._called()
         except BaseException as error:  # SystemExit, KeyboardInterrupt: the step's failure, too
-            self._answer = failure(error, cancelled=self._ends.is_asked())
+            self._answer = failure(error)
         if self._answer.text:
             print(self._answer.text, end="", file=sys.stderr)
         for stream in (sys.stdout, sys.stderr):

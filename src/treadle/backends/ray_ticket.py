@@ -13,7 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle import __version__
-from treadle.backends.payload import PYTHON, Answer, Head
+from treadle.backends.answers import Answer
+from treadle.backends.payload import PYTHON, Head
 from treadle.engine.backend import Submission
 from treadle.plan.task import ScheduledTask
 from treadle.records.event import Outcome

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from treadle.backends.answers import Answer
 from treadle.backends.local_steps import LocalSteps
-from treadle.backends.payload import Answer, encode
+from treadle.backends.payload import encode
 from treadle.engine.backend import JobReport, JobStatus, Submission
 from treadle.records.event import Outcome
 from treadle.steps.where import env_of

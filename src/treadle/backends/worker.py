@@ -14,19 +14,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from treadle.backends.answers import Answer, Answered, answer_of, encode_answer, failure
 from treadle.backends.last_breath import end_with_driver
 from treadle.backends.lease_guard import guard
-from treadle.backends.payload import (
-    Answer,
-    Answered,
-    Head,
-    answer_of,
-    decode,
-    disagreement,
-    encode_answer,
-    failure,
-    read_payload,
-)
+from treadle.backends.payload import Head, decode, disagreement, read_payload
 from treadle.base.errors import DiskError, StepError
 from treadle.base.files import write_whole
 
@@ -112,7 +103,7 @@ def _perform(order: Any) -> Answer:
             store.sync()
         return answer_of(outcome)
     except BaseException as error:  # SystemExit, KeyboardInterrupt: the step's failure, too
-        return answer_of(error, cancelled=ending is not None and ending.asked)
+        return answer_of(error)
 
 
 def _never() -> bool:

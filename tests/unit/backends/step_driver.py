@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import os
 import select
 import time
 from pathlib import Path
@@ -23,9 +24,9 @@ NAME = contextvars.ContextVar("NAME", default="nobody")
 class StepDriver:
     """Runs steps of one run below one prefix; `reports` are all news as they came."""
 
-    def __init__(self, workdir: Path, run: str = "run-1", prefix: str = "") -> None:
+    def __init__(self, workdir: Path, run: str = "one", prefix: str = "") -> None:
         self.workdir = workdir
-        self.run = StateFolder(str(workdir)).run(run)
+        self.run = StateFolder(str(workdir)).run(f"{run}-{os.getpid()}-{workdir.name}")
         Path(self.run.logs).mkdir(parents=True)
         self.prefix = prefix or str(workdir / "artifacts")
         self.book = StepBook()

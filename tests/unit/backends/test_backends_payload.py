@@ -10,20 +10,22 @@ import threading
 
 import pytest
 
-from treadle.backends.payload import (
+from treadle.backends.answers import (
     Answered,
-    Head,
     WorkerError,
     WorkerTraceback,
     answer_of,
+    encode_answer,
+    error_of,
+    read_answer,
+)
+from treadle.backends.payload import (
+    Head,
     check_picklable,
     decode,
     disagreement,
     encode,
-    encode_answer,
-    error_of,
     make_private_folder,
-    read_answer,
     read_payload,
     write_payload,
 )
@@ -184,7 +186,7 @@ def test_a_function_that_can_be_sent_is_fine():
 def there_and_back(outcome):
     import msgspec
 
-    from treadle.backends.payload import Answer
+    from treadle.backends.answers import Answer
 
     return msgspec.json.decode(encode_answer(answer_of(outcome)), type=Answer)
 

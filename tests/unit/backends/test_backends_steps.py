@@ -13,7 +13,7 @@ import pytest
 import step_driver
 from step_driver import StepDriver
 
-from treadle.backends.payload import WorkerError
+from treadle.backends.answers import WorkerError
 from treadle.base.errors import StepError
 from treadle.base.groups import attempts_alive
 from treadle.base.layout import ArtifactPlaces
@@ -42,7 +42,7 @@ def steps(tmp_path, monkeypatch):
 @pytest.fixture
 def other(tmp_path):
     """A second run over the same artifacts."""
-    made = StepDriver(tmp_path, run="run-2")
+    made = StepDriver(tmp_path, run="two")
     yield made
     made.close()
 
@@ -64,7 +64,7 @@ def test_a_step_makes_its_artifact_and_its_record_is_in_the_book(steps, where):
     assert steps.content(spec) == "tokens"
     record = steps.book.records[spec.task_id]
     assert record == steps.seen(spec).record
-    assert (record.result.value, record.provenance.attempt) == ({"n": 3}, "run-1.1")
+    assert (record.result.value, record.provenance.attempt) == ({"n": 3}, f"{steps.run.run}.1")
     assert steps.told() == [JobStatus.ENDED]
 
 
@@ -223,7 +223,7 @@ def assert_clean(steps, spec, state=Standing.FAILED):
     assert (seen.state, seen.status.state) == (ArtifactState.ABSENT, state)
     assert seen.status.error
     places = ArtifactPlaces(steps.path(spec))
-    assert not os.path.lexists(places.work(f"run-1.{steps.n}"))
+    assert not os.path.lexists(places.work(f"{steps.run.run}.{steps.n}"))
     assert store_for(steps.path(spec)).holder(steps.path(spec)) is None
 
 
@@ -355,7 +355,7 @@ def test_whatever_the_function_leaves_running_ends_with_the_worker(steps, tmp_pa
         return "fine"
 
     assert steps.perform(StepSpec("leaky", fn=fn)).reason is EndReason.OK
-    assert attempts_alive("run-1") == []
+    assert attempts_alive(steps.run.run) == []
 
 
 @BOTH

@@ -1,0 +1,67 @@
+"""How the attempt at a step ended, where its function did not tell: why, in words, and what is left of it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from treadle.base.errors import DiskError, StepError
+from treadle.base.layout import ArtifactPlaces
+from treadle.engine.backend import Submission
+from treadle.records.event import EndReason, Outcome
+from treadle.steps.book import Entry
+from treadle.steps.record import ArtifactStatus, Standing
+from treadle.steps.stores import store_for
+
+_TAIL_LINES, _TAIL_BYTES = 20, 4000
+
+
+def reason_of(error: BaseException) -> EndReason:
+    """A full disk is waited for; anything else that is raised is the step's own failure."""
+    full = isinstance(error, DiskError) and error.diagnostics[0].code == "disk-full"
+    return EndReason.DISK if full else EndReason.APP
+
+
+def untold_error(submission: Submission, outcome: Outcome) -> StepError:
+    """The error of a step whose worker did not tell one: how it ended, and what it wrote last."""
+    call = submission.task.call
+    name = call.step if call is not None else submission.task.id
+    ended = outcome.message or f"exit code {outcome.exit_code}"
+    tail = log_tail(submission.log)
+    return StepError(
+        f"step '{name}' failed ({outcome.reason.value}): {ended}",
+        hint=f"its log ends with:\n{tail}" if tail else f"it wrote nothing to its log, {submission.log}",
+        code="step-ended",
+    )
+
+
+def log_tail(log: str) -> str:
+    """The last lines of a log (empty: there are none)."""
+    try:
+        with open(log, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return "\n".join(lines[-_TAIL_LINES:])
+
+
+def clear_after(entry: Entry, attempt: str, outcome: Outcome) -> None:
+    """Do what a killed worker could not: remove what it made, say how it ended."""
+    store, places = store_for(entry.path), ArtifactPlaces(entry.path)
+    ours = outcome.reason is EndReason.CANCELLED
+    with suppress(DiskError):
+        if not entry.spec.resumable:
+            store.discard(places.work(attempt))
+        if store.holder(entry.path) is None:  # else someone is at it already
+            store.tell(
+                entry.path,
+                ArtifactStatus(
+                    identity=entry.spec.identity,
+                    state=Standing.INTERRUPTED if ours else Standing.FAILED,
+                    attempt=attempt,
+                    started=outcome.start or 0.0,
+                    ended=outcome.end or 0.0,
+                    error=outcome.message,
+                ),
+            )
