@@ -164,6 +164,22 @@ def test_a_timeout_ends_a_step(folder):
     assert "time limit of 1s" in err
 
 
+def test_functions_that_cannot_be_sent_are_all_told_before_anything_runs(folder):
+    text = """
+import threading
+from treadle import StepError
+lock = threading.Lock()
+steps = [StepSpec(f"s{i}", fn=lambda out, i=i: [i, lock], isolation="process") for i in range(2)]
+try:
+    StepRunner().run([StepSpec("fine", fn=note), *steps])
+except StepError as error:
+    print([one.code for one in error.diagnostics], os.path.exists(".treadle/runs"))
+StepRunner().run([StepSpec("s0", fn=lambda out: lock.locked())])  # a thread needs no pickle
+StepRunner().run(steps[:1])  # and what is complete needs none
+"""
+    assert run(folder, text).startswith("['function-not-picklable', 'function-not-picklable'] False")
+
+
 @pytest.mark.parametrize("isolation", ["", "process"])
 def test_two_runs_of_one_graph_share_the_work(folder, isolation):
     text = f"""
