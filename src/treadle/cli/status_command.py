@@ -56,7 +56,10 @@ def execute(args: argparse.Namespace) -> int:
     folder = run_folder(args.workdir, args.run)
     tally = tally_of(folder)
     if args.json:
-        printer.object(_object(tally, folder))
+        from treadle.records.job import jobs_of  # only here
+
+        jobs = jobs_of(read_journal(folder.events).events, folder)
+        printer.object({**_object(tally, folder), "jobs": jobs})
     else:
         for line in _lines(tally, folder, printer, Again(workdir=args.workdir)):
             printer.data(line)
