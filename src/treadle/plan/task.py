@@ -115,8 +115,8 @@ class Call(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     (relative to the work folder where it lies below it), or a URL. `attrs` are its hash_attrs as canonical
     JSON text and `code` the digest of its function (empty: unknown), both for showing alone. `mutable`: a
     development version, made anew in every run. `grows`: its result makes further steps. `drift` (`error`,
-    `warn`) and `code_policy` (`warn`, `error`, `ignore`) say how an artifact of another identity at its path is
-    met, and one that other code made.
+    `warn`) and `code_policy` (`warn`, `error`, `ignore`) say how an artifact of another identity at its path
+    is met, and one that other code made.
     """
 
     step: str
