@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from treadle.api.late import LateHold
 from treadle.api.session import Recovered, Session, hold
 from treadle.base.errors import WorldError
 from treadle.base.layout import RunFolder, StateFolder
@@ -20,7 +21,7 @@ from treadle.records.clock import SystemClock
 from treadle.records.heart import Heart
 from treadle.records.lock import LockNews
 from treadle.records.owner import Owner, Pulse, this_process
-from treadle.records.past import Past, unended_runs
+from treadle.records.past import unended_runs
 from treadle.records.runs import KEEP, owner_is_gone, prune
 from treadle.records.version import prepare
 
@@ -47,9 +48,11 @@ def alone(
     prepare(state)
     mend(state, mask=mask, assume_dead=assume_dead, say=say)
     owner = this_process(SystemClock())
+    late = LateHold(workdir, mask)
     try:
-        yield Session(state, owner, None, Past(), Recovered(), mask)
+        yield Session(state, owner, None, late.past, Recovered(), mask, late)
     finally:
+        late.release()
         _prune(state, mask)
 
 

@@ -7,6 +7,7 @@ read -> list -> expand -> build -> gather -> decide        (look: a preview)
 from __future__ import annotations
 
 import os
+from collections.abc import Set
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -247,10 +248,18 @@ def _undeclared(name: str, workflow: Workflow) -> str:
     return did_you_mean(name, workflow.declared)
 
 
-def view_of(planned: Planned, request: Request, past: Past, *, fallen: frozenset[str] = frozenset()) -> View:
+def view_of(
+    planned: Planned,
+    request: Request,
+    past: Past,
+    *,
+    fallen: frozenset[str] = frozenset(),
+    running: Set[str] = frozenset(),
+) -> View:
     """Go down the second half of the pipe: gather, decide.
 
-    `fallen` are steps of earlier batches that failed before and are not tried again.
+    `fallen` are steps of earlier batches that failed before and are not tried again, and `running` those that
+    run and on whose artifacts evidence hangs.
     """
     forced: frozenset[str] = frozenset()
     if request.force:
@@ -266,6 +275,7 @@ def view_of(planned: Planned, request: Request, past: Past, *, fallen: frozenset
         overwrite_cohort=request.overwrite_cohort,
         rerun_failed=request.rerun_failed,
         fallen=fallen,
+        running=running,
         workdir=planned.workdir,
         flowdir=planned.workflow.folder,
     )

@@ -7,7 +7,7 @@ open -> planned -> view_of -> carry_out
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -18,9 +18,10 @@ from treadle.api.pipeline_plan import Opened, open_pipeline, places_of, planned_
 from treadle.api.run import Front, RunOptions, RunReport, carry_out
 from treadle.api.session import Session, hold
 from treadle.api.step_names import StepNames
-from treadle.api.steps_pipe import Looker, Places, steps_planned
+from treadle.api.steps_pipe import Looker, Places
+from treadle.api.steps_source import Route, growth_of, stream_of
 from treadle.api.steps_stream import Stream
-from treadle.base.errors import OptionError, StepError
+from treadle.base.errors import OptionError
 from treadle.base.machine import usable_cpus
 from treadle.base.mask import Mask
 from treadle.records.past import Past
@@ -28,8 +29,6 @@ from treadle.rules.schema import Workflow
 from treadle.steps import paths
 from treadle.steps.book import StepBook
 from treadle.steps.spec import StepSpec
-
-Hear = Callable[[View], None]
 
 
 class StepFront(Front, Protocol):
@@ -61,7 +60,8 @@ def run_pipeline(request: Request, options: RunOptions, front: StepFront) -> Run
         if session.recovered.interrupted:
             planned = planned_steps(opened, steps, request)
         view = view_of(planned, request, session.past)
-        return _carried(session, view, options, front, growth(view, opened.places, options, front.hear))
+        route = _route(opened.workflow, opened.places)
+        return _carried(session, view, options, front, growth_of(view, route, session, front.hear))
 
 
 def _without_lock(
@@ -72,25 +72,20 @@ def _without_lock(
         front.agree(view, Mask())
         return RunReport(exit_code=0, view=view)
     with alone(planned.workdir, mask=Mask(), assume_dead=options.assume_dead, say=front.say) as session:
-        return _carried(session, view, options, front, growth(view, opened.places, options, front.hear))
+        route = _route(opened.workflow, opened.places)
+        return _carried(session, view, options, front, growth_of(view, route, session, front.hear))
 
 
 def _streamed(opened: Opened, request: Request, options: RunOptions, front: StepFront) -> RunReport:
     """Run steps as the file yields them; targets choose among these, and what they build on comes along."""
     book = StepBook()
-    empty = steps_planned((), opened.places, workflow=opened.workflow)
-    view = view_of(replace(empty, book=book, stream=True), Request(), Past())
+    route = _route(opened.workflow, opened.places, force=request.force)
+    view = replace(route.start(book), stream=True)
     chooser = _Chooser(opened, request)
-    source = stream(
-        chooser.steps() if opened.targets else opened.pipeline.steps,
-        opened.workflow,
-        opened.places,
-        book,
-        options,
-        front.hear,
-        force=request.force,
-    )
+    steps = chooser.steps() if opened.targets else opened.pipeline.steps
+    room = 2 * (options.max_concurrent or options.jobs or usable_cpus())
     with alone(opened.places.workdir, mask=Mask(), say=front.say) as session:
+        source = stream_of(steps, route, book, session, room=room, hear=front.hear)
         return _carried(session, view, replace(options, forget=True), front, source)
 
 
@@ -123,52 +118,18 @@ def _carried(
         report = carry_out(session, view, options, front, source)
     finally:
         if source is not None:
-            source.stop()
+            source.close()
     errors = tuple(source.errors) if source is not None else ()
     return replace(report, errors=errors, exit_code=report.exit_code or (2 if errors else 0))
 
 
 def mixed_run(session: Session, view: View, request: Request, options: RunOptions, front: Front) -> RunReport:
     """Carry out a plan of rules and steps, some of which may grow."""
-    places = places_of(request, view.workdir)
-    return _carried(session, view, options, front, growth(view, places, options))
+    route = _route(view.workflow, places_of(request, view.workdir))
+    return _carried(session, view, options, front, growth_of(view, route, session, lambda more: None))
 
 
-def growth(view: View, places: Places, options: RunOptions, hear: Hear = lambda view: None) -> Stream | None:
-    """What brings the steps that others of the plan grow (None: none does)."""
-    tasks = view.plan.tasks
-    if not any((call := tasks[task].call) is not None and call.grows for task in view.decision.to_run()):
-        return None
-    assert view.book is not None
-    source = stream(None, view.workflow, places, view.book, options, hear)
-    source.begin(view)
-    return source
-
-
-def stream(
-    steps: Iterable[StepSpec] | None,
-    workflow: Workflow,
-    places: Places,
-    book: StepBook,
-    options: RunOptions,
-    hear: Hear,
-    *,
-    force: bool = False,
-) -> Stream:
-    """Steps that arrive in the middle of a run; each batch goes down the pipe as a plan of its own."""
-    look = Looker(places)
-    alone_named = replace(workflow, rules=(), pools=(), modules=())
-
-    def plan(batch: Sequence[StepSpec], known: Container[str], fallen: frozenset[str]) -> View:
-        planned = steps_planned(batch, places, workflow=alone_named, forced=force, known=known, look=look)
-        if planned.plan.tasks and needs_lock(planned.plan):
-            raise StepError(
-                "a step that arrived in the middle of the run reads files (inputs): what they held is "
-                "evidence, for which the run would have to hold the folder from its start",
-                hint="give the file a list of steps",
-                code="inputs-in-stream",
-            )
-        return view_of(planned, Request(force=force), Past(), fallen=fallen)
-
-    room = 2 * (options.max_concurrent or options.jobs or usable_cpus())
-    return Stream(steps, plan=plan, book=book, room=room, hear=hear)
+def _route(workflow: Workflow, places: Places, *, force: bool = False) -> Route:
+    """How steps that arrive go down the pipe: each batch is a plan of its own, named as the run's."""
+    named = replace(workflow, rules=(), pools=(), modules=())
+    return Route(places=places, look=Looker(places), workflow=named, force_all=force)

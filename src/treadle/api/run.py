@@ -140,6 +140,10 @@ def carry_out(
     tasks = (view.plan.tasks[task] for task in running)
     if refused := impossible(driving.budget(view.plan.pools), tasks):
         raise PlanError(refused)
+    if view.book is not None:
+        from treadle.backends.sendable import refuse_unsendable
+
+        refuse_unsendable(view.book, (view.plan.tasks[task] for task in running))
     if not front.agree(view, session.mask):
         return RunReport(exit_code=0, view=view)
     return _drive(session, view, options, driving, front, source)
@@ -161,9 +165,11 @@ def _drive(
     backend = backend_of(view, mask=mask, unsafe_locks=options.unsafe_locks, more=source is not None)
     recorder = Recorder(
         Journal.create(folder.events, _first_event(session, view, options, folder, now, mask), mask),
-        Checkpoint.open(session.state, folder.run, mask) if session.lock is not None else None,
-        session.lock,
+        session.late or Checkpoint.open(session.state, folder.run, mask),
+        session.late or session.lock,
     )
+    if session.late is not None:
+        session.late.begin(folder.run)
     front.open(folder)
     try:
         with nullcontext() if session.lock is not None else pulse(folder, session.owner):

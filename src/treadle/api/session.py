@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -20,6 +21,9 @@ from treadle.records.past import Past
 from treadle.records.recover import Interrupted, recover
 from treadle.records.version import prepare
 
+if TYPE_CHECKING:
+    from treadle.api.late import LateHold
+
 
 class Recovered(Struct, frozen=True):
     """Runs that were killed, their attempts that never settled, and what was done about these."""
@@ -33,7 +37,7 @@ class Session(Struct, frozen=True):
     """A held work folder: `past` is everything that is recorded, `mask` hides the workflow's secrets.
 
     `owner` is who we are, in the lock and in the run's folder. Steps alone hold no lock: the leases of
-    their artifacts are their locks.
+    their artifacts are their locks. They may take it `late`.
     """
 
     state: StateFolder
@@ -42,6 +46,12 @@ class Session(Struct, frozen=True):
     past: Past
     recovered: Recovered
     mask: Mask
+    late: LateHold | None = None
+
+    @property
+    def evidence(self) -> Callable[[], Past]:
+        """Gives the past of the folder, once it is held."""
+        return self.late.take if self.late is not None else lambda: self.past
 
     def check(self) -> None:
         """Raise `LockError` when the folder is no longer ours."""

@@ -83,8 +83,8 @@ def steps_planned(
     """The plan of these steps and of all that must be looked at below them.
 
     `forced` and `known` are task ids: of steps that are made again whatever stands there, and of those that
-    earlier batches of the same run hold; `made` are the artifacts of these that evidence hangs on, by identity.
-    Raises `StepError`, `PlanError`, `CycleError` with all that is wrong.
+    earlier batches of the same run hold; `made` are the artifacts of these on which evidence hangs, by their
+    identity. Raises `StepError`, `PlanError`, `CycleError` with all that is wrong.
     """
     from treadle.steps.expand import expand_steps
 

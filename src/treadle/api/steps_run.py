@@ -102,15 +102,16 @@ class StepRun:
         book = StepBook()
         tally = StepTally(book, streamed=True)
         chooser = Chooser(self._wish.targets) if self._wish.targets is not None else None
-        source = stream_of(
-            steps,
-            self._route,
-            book,
-            room=self._wish.room,
-            hear=lambda view: self._enter(tally, view),
-            wanted=chooser.wants if chooser is not None else lambda step: True,
-        )
         with alone(self._places.workdir, mask=Mask()) as session:
+            source = stream_of(
+                steps,
+                self._route,
+                book,
+                session,
+                room=self._wish.room,
+                hear=lambda view: self._enter(tally, view),
+                wanted=chooser.wants if chooser is not None else lambda step: True,
+            )
             return self._driven(session, self._route.start(book), tally, source, chooser)
 
     def _entered(self, view: View) -> StepTally:
@@ -137,7 +138,7 @@ class StepRun:
         chooser: Chooser | None = None,
     ) -> RunReport:
         """Carry it out; the report, or what went wrong."""
-        source = source or growth_of(view, self._route, lambda more: self._enter(tally, more))
+        source = source or growth_of(view, self._route, session, lambda more: self._enter(tally, more))
         try:
             done = carry_out(session, view, self._options(tally.streamed), tally, source)
         finally:

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from contextvars import copy_context
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from treadle.api.pipe import View
 from treadle.base.errors import StepError
@@ -30,8 +32,21 @@ if TYPE_CHECKING:
     from treadle.steps.book import StepBook
     from treadle.steps.record import ArtifactRecord
 
-# Steps, ids of tasks of earlier batches, ids of those that must not be tried again -> what is to be done.
-Trip = Callable[[list[StepSpec], Container[str], frozenset[str]], View]
+
+class Standing(Struct, frozen=True):
+    """What the earlier batches of a run came to: ids of tasks, and artifacts by identity.
+
+    `known` are all, `fallen` those that failed before and are not tried again; `running` are those with
+    inputs that run, and `made` are the artifacts of all with inputs. Sets that go on growing.
+    """
+
+    known: set[str]
+    fallen: set[str]
+    running: set[str]
+    made: dict[str, str]
+
+
+Trip = Callable[[list[StepSpec], Standing], View]  # a batch -> what is to be done about it
 _WELL = (End.SUCCEEDED, End.UNCHANGED)
 _HANG = 1.0  # seconds that our threads may take to come to their end when nothing more is wanted
 
@@ -68,8 +83,7 @@ class Stream:
         self._pulled: list[StepSpec] = []
         self._growing: deque[tuple[StepSpec, ArtifactRecord | None]] = deque()
         self._views: list[View] = []
-        self._known: set[str] = set()
-        self._fallen: set[str] = set()
+        self._standing = Standing(set(), set(), set(), {})
         self._may_grow: set[str] = set()  # tasks that will run and grow when they succeed
         self._ahead = 0  # pulled or planned to run, and not ended
         self._pulling = rest is not None
@@ -168,7 +182,7 @@ class Stream:
         if not self._wanted(step):
             return
         with self._change:
-            if step.task_id not in self._known:
+            if step.task_id not in self._standing.known:
                 self._pulled.append(step)
                 self._ahead += 1
                 self._change.notify_all()
@@ -179,7 +193,7 @@ class Stream:
             view: View | None = None
             try:
                 steps = [step for spec, record in growing for step in grown_by(spec, record)]
-                view = self._plan([*pulled, *steps], self._known, frozenset(self._fallen))
+                view = self._plan([*pulled, *steps], self._standing)
             except BaseException as error:
                 self.errors.append(error)
             with self._change:
@@ -215,16 +229,23 @@ class Stream:
 
     def _enter(self, view: View) -> None:
         """Count what a batch brings, while `_change` is held."""
+        standing = self._standing
         for task, answer in view.decision.answers.items():
-            self._known.add(task)
+            standing.known.add(task)
             if answer.verdict is Verdict.SKIPPED:
-                self._fallen.add(task)
+                standing.fallen.add(task)
                 continue
-            if answer.verdict is Verdict.WILL_RUN:
-                self._ahead += 1
-                call = view.plan.tasks[task].call
-                if call is not None and call.grows:
-                    self._may_grow.add(task)
+            one = view.plan.tasks[task]
+            runs = answer.verdict is Verdict.WILL_RUN
+            self._ahead += runs
+            if one.call is None:
+                continue
+            if runs and one.call.grows:
+                self._may_grow.add(task)
+            if one.inputs:
+                standing.made[one.call.identity] = one.call.path
+                if runs:
+                    standing.running.add(task)
 
     def _batch(self, view: View) -> Batch:
         """A planned batch on its way to the engine; the run's book learns of its steps."""

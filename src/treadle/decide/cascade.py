@@ -35,8 +35,9 @@ class Cascade:
         self.must: set[str] = set()
         self.may: set[str] = set()
 
-    def spread(self, first: Collection[str]) -> None:
-        """Follow the cascade from the tasks that run for reasons of their own."""
+    def spread(self, first: Collection[str], perhaps: Collection[str] = ()) -> None:
+        """Follow the cascade from the tasks that run for reasons of their own, and from those that may run
+        for what is not in the plan."""
         self.must.update(first)
         if len(self.must) == len(self._live):  # a first run: there is nobody left to reach
             return
@@ -52,7 +53,8 @@ class Cascade:
                 if other not in self.must:
                     self.must.add(other)
                     pending.append(other)
-        pending = list(self.must)
+        self.may.update(perhaps)
+        pending = [*self.must, *perhaps]
         while pending:
             task = pending.pop()
             for other in (*self._touched(task), *self._woken(task)):

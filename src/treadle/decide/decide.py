@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from treadle.decide.cascade import Cascade
 from treadle.decide.facts import Facts
 from treadle.decide.missing import refuse_missing
 from treadle.decide.options import Options
 from treadle.decide.own import Own
-from treadle.decide.reason import Answer, AnyReason, BlockedBy, Decision, FailedBefore, Verdict
+from treadle.decide.reason import Answer, AnyReason, BlockedBy, Decision, FailedBefore, Upstream, Verdict
 from treadle.plan.task import ScheduledPlan
 from treadle.records.past import Past
 
@@ -21,12 +23,13 @@ def decide(plan: ScheduledPlan, facts: Facts, past: Past, options: Options) -> D
     is sure to run.
     """
     own = Own(plan, facts, past, options)
-    if own.firm:
+    below = _below_running(plan, own, options) if options.running else {}
+    if own.firm or below:
         cascade = Cascade(plan, own.live, own.evicted, options.cutoff)
-        cascade.spread(own.firm)
+        cascade.spread(own.firm, below)
         must = [plan.tasks[task] for task in own.live if task in cascade.must]
         refuse_missing(plan, facts, options, must)
-        _fall(plan, own, cascade)
+        _fall(plan, own, cascade, below)
     if options.fallen or not options.rerun_failed:
         _leave_out(plan, own, options.fallen)
     return Decision(
@@ -51,8 +54,21 @@ def _leave_out(plan: ScheduledPlan, own: Own, earlier: frozenset[str]) -> None:
                 own.answers[task] = Answer(Verdict.SKIPPED, (BlockedBy(task=need, root=roots[need]),))
 
 
-def _fall(plan: ScheduledPlan, own: Own, cascade: Cascade) -> None:
-    """Give the tasks that the cascade reached their answers, each with the root of its cascade."""
+def _below_running(plan: ScheduledPlan, own: Own, options: Options) -> dict[str, str]:
+    """The steps that read what one of an earlier batch makes that runs, each with that one."""
+    found = {}
+    for task in own.live:
+        one = plan.tasks[task]
+        if one.call is not None and one.inputs and own.answers[task].verdict is Verdict.UP_TO_DATE:
+            need = next((need for need in one.needs if need in options.running), "")
+            if need:
+                found[task] = need
+    return found
+
+
+def _fall(plan: ScheduledPlan, own: Own, cascade: Cascade, below: Mapping[str, str]) -> None:
+    """Give the tasks that the cascade reached their answers, each with the root of its cascade; `below` are
+    those that it reached from earlier batches."""
     firm = frozenset(own.firm)
     needed = cascade.needed()
     roots: dict[str, str] = {}
@@ -65,6 +81,8 @@ def _fall(plan: ScheduledPlan, own: Own, cascade: Cascade) -> None:
             continue
         reasons: list[AnyReason] = []
         upstream = cascade.cause(plan.tasks[task], roots)
+        if upstream is None and task in below:
+            upstream = Upstream(task=below[task], root=below[task])
         if upstream is not None:
             reasons.append(upstream)
             roots[task] = upstream.root

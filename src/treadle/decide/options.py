@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from msgspec import Struct
 
 
@@ -10,7 +12,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
     `selected` are ids of tasks (None: all). `forced` run whatever the evidence says. `narrowed` are the
     first output paths of gathers over a selection of samples. Without `rerun_failed` a step that failed
-    before is skipped, with what builds on it; `fallen` are those of earlier batches. `workdir` and `flowdir`
+    before is skipped, with what builds on it; `fallen` are those of earlier batches, and `running`
+    steps of earlier batches that run, on whose artifacts evidence hangs. `workdir` and `flowdir`
     (the folder of the main workflow file) are absolute.
     """
 
@@ -23,5 +26,6 @@ class Options(Struct, frozen=True, kw_only=True):
     overwrite_cohort: bool = False
     rerun_failed: bool = True
     fallen: frozenset[str] = frozenset()
+    running: Set[str] = frozenset()
     workdir: str = "."
     flowdir: str = "."

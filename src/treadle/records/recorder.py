@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
-from treadle.records.compact import Checkpoint
 from treadle.records.event import Event, RunEnded
 from treadle.records.journal import Journal
-from treadle.records.lock import Lock
+
+
+class Held(Protocol):
+    """The lock, as the recorder sees it (`records.lock.Lock`)."""
+
+    def check(self) -> None:
+        """Raise `LockError` when it is no longer ours."""
+        ...
+
+
+class Copy(Protocol):
+    """The copy of the journal, as the recorder sees it (`records.compact.Checkpoint`)."""
+
+    def note(self, events: Iterable[Event]) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Recorder:
@@ -15,9 +32,7 @@ class Recorder:
 
     __slots__ = ("_checkpoint", "_journal", "_lock")
 
-    def __init__(
-        self, journal: Journal, checkpoint: Checkpoint | None = None, lock: Lock | None = None
-    ) -> None:
+    def __init__(self, journal: Journal, checkpoint: Copy | None = None, lock: Held | None = None) -> None:
         self._journal = journal
         self._checkpoint = checkpoint
         self._lock = lock
