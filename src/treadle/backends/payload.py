@@ -35,12 +35,16 @@ _PRIVATE_FILE, _PRIVATE_FOLDER = 0o600, 0o700
 
 
 class Head(Struct, frozen=True, kw_only=True):
-    """The first line of a payload: who wrote it, where its modules are found, where the answer goes."""
+    """The first line of a payload: who wrote it, where its modules are found, where the answer goes.
+
+    `argv` are the words of the driver's own command, for functions that look at them.
+    """
 
     python: str
     treadle: str
     path: tuple[str, ...]
     answer: str
+    argv: tuple[str, ...] = ()
 
 
 def worker_argv(payload: str) -> tuple[str, ...]:
@@ -70,7 +74,7 @@ def encode(order: Order, answer: str) -> bytes:
     """A payload whose answer is to be written to the path `answer`. Raises `StepError`."""
     refuse_elsewhere(order.name, [order.path, *(dep.path for dep in order.deps)])
     path = tuple(os.path.abspath(one) for one in sys.path)
-    head = Head(python=PYTHON, treadle=__version__, path=path, answer=answer)
+    head = Head(python=PYTHON, treadle=__version__, path=path, answer=answer, argv=tuple(sys.argv))
     try:
         body = _dumps(order)
     except Exception as error:

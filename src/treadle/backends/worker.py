@@ -75,7 +75,7 @@ def main(payload: str) -> int:
 def _answer(head: Head, body: bytes) -> Answer:
     if refused := disagreement(head):
         return Answer(state=Answered.REFUSED, line=refused, text=refused + "\n")
-    sys.path[:] = head.path
+    sys.path[:], sys.argv[:] = head.path, head.argv
     try:
         order = decode(body)
     except BaseException as error:  # it imports modules of a person, which may do anything

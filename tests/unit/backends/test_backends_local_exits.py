@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 import time
 
@@ -59,3 +60,20 @@ def test_the_best_way_is_chosen():
     exits = exits_here()
     assert isinstance(exits, EpollExits) == proc.pidfds_work()
     exits.close()
+
+
+def test_another_descriptor_can_be_waited_for_with_the_ends(exits):
+    reader, writer = os.pipe()
+    exits.listen(reader)
+    child = begin("exit 0")
+    exits.watch(child)
+    assert exits.fileno() is not None
+    os.write(writer, b"x")
+    assert select.select([exits.fileno()], [], [], 30)[0] == [exits.fileno()]
+    deadline = time.monotonic() + 30
+    while exits.take() != [child.pid]:  # it is told of processes alone
+        assert time.monotonic() < deadline
+    os.waitpid(child.pid, 0)
+    exits.forget(child)
+    os.close(reader)
+    os.close(writer)
