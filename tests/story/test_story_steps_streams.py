@@ -226,3 +226,85 @@ def test_an_error_in_grow_is_raised_and_what_runs_is_finished(runner: StepRunner
     assert "no growth" in str(caught.value.exceptions[0])
     assert calls.names == ["two"]
     assert caught.value.report.counts == {"succeeded": 2}
+
+
+# Steps of a stream that read files
+
+
+def reading(calls: Calls, tmp_path: pathlib.Path) -> list[StepSpec]:
+    """Steps that read a file each, for its first line, and one more that builds on each."""
+
+    def reader(number: int) -> StepSpec:
+        def read(out: str) -> None:
+            calls.names.append(f"read{number}")
+            pathlib.Path(out).write_text((tmp_path / f"in{number}.txt").read_text().splitlines()[0])
+
+        return StepSpec(f"read{number}", fn=read, inputs=[f"in{number}.txt"])
+
+    first = [reader(i) for i in range(3)]
+    return [
+        *first,
+        *(StepSpec(f"use{i}", fn=calls.put(f"use{i}"), deps=[one]) for i, one in enumerate(first)),
+    ]
+
+
+def test_a_stream_of_steps_that_read_files_is_decided_by_their_contents(
+    runner: StepRunner, tmp_path: pathlib.Path
+) -> None:
+    calls = Calls()
+    for i in range(3):
+        (tmp_path / f"in{i}.txt").write_text(f"{i}\nnoise\n")
+    steps = reading(calls, tmp_path)
+    locks: list[bool] = []
+
+    def slowly() -> Iterator[StepSpec]:
+        yield StepSpec("free", fn=lambda out: locks.append((tmp_path / ".treadle" / "lock").exists()))
+        until(lambda: locks)
+        for step in steps:
+            yield step
+            time.sleep(0.02)  # so that they come in batches of their own
+        locks.append((tmp_path / ".treadle" / "lock").exists())
+
+    assert runner.run(slowly()).counts == {"succeeded": 7}
+    assert locks == [False, True]
+    assert not (tmp_path / ".treadle" / "lock").exists()
+    for again in (iter(steps), steps, iter(steps)):
+        assert set(runner.run(again).counts) == {"up_to_date"}
+    assert len(calls.names) == 6
+    (tmp_path / "in1.txt").write_text("1\nother noise\n")
+    report = runner.run(slowly())
+    assert calls.names[6:] == ["read1"]  # and what builds on it was cut off
+    (tmp_path / "in2.txt").write_text("two\n")
+    report = runner.run(slowly())
+    assert calls.names[7:] == ["read2", "use2"]
+    assert report.counts["succeeded"] == 2
+
+
+def test_a_stream_that_needs_a_folder_which_is_held_fails_for_that_and_runs_the_rest(
+    runner: StepRunner, tmp_path: pathlib.Path
+) -> None:
+    from treadle.base.errors import LockError
+
+    (tmp_path / "in0.txt").write_text("x")
+    began, gate, calls = threading.Event(), threading.Event(), Calls()
+
+    def slow(out: str) -> None:
+        began.set()
+        gate.wait(60)
+
+    locked = StepSpec("locked", fn=slow, inputs=["in0.txt"])
+    holder = threading.Thread(target=lambda: runner.run([locked]))
+    holder.start()
+    began.wait(60)
+
+    def steps() -> Iterator[StepSpec]:
+        yield StepSpec("free", fn=calls.put("free"))
+        until(lambda: calls.names)
+        yield StepSpec("also", fn=calls.put("also"), inputs=["in0.txt"])
+
+    with pytest.raises(StepRunError) as caught:
+        runner.run(steps())
+    gate.set()
+    holder.join(60)
+    assert [type(one) for one in caught.value.exceptions] == [LockError]
+    assert calls.names == ["free"]
