@@ -16,7 +16,7 @@ from treadle.backends.last_breath import Lifeline
 from treadle.backends.lease_watch import LeaseWatch, Watched
 from treadle.backends.origins import Origins
 from treadle.backends.payload import encode, make_private_folder, worker_argv, write_payload
-from treadle.backends.step_ends import clear_after, reason_of, untold_error
+from treadle.backends.step_ends import clear_after, reason_of, untold_error, warn_of_lost
 from treadle.backends.step_threads import StepThreads, ThreadJob
 from treadle.backends.store_syncs import StoreSyncs
 from treadle.base.errors import DiskError
@@ -189,6 +189,8 @@ class LocalSteps:
 
     def _done(self, job: str, record: ArtifactRecord, outcome: Outcome) -> JobReport:
         task = self._held.pop(job).task.id
+        if record.result is not None and record.result.lost and task not in self._book.records:
+            warn_of_lost(record, self._book[task].spec.fn)
         self._book.records[task] = record
         self._book.errors.pop(task, None)
         return JobReport(job=job, status=JobStatus.ENDED, outcome=outcome)

@@ -10,7 +10,7 @@ from treadle.base.layout import ArtifactPlaces
 from treadle.engine.backend import Submission
 from treadle.records.event import EndReason, Outcome
 from treadle.steps.book import Entry
-from treadle.steps.record import ArtifactStatus, Standing
+from treadle.steps.record import ArtifactRecord, ArtifactStatus, Standing
 from treadle.steps.stores import store_for
 
 _TAIL_LINES, _TAIL_BYTES = 20, 4000
@@ -33,6 +33,21 @@ def untold_error(submission: Submission, outcome: Outcome) -> StepError:
         hint=f"its log ends with:\n{tail}" if tail else f"it wrote nothing to its log, {submission.log}",
         code="step-ended",
     )
+
+
+def warn_of_lost(record: ArtifactRecord, fn: object) -> None:
+    """Say, at the function's own line, that what it returned was not kept, having made something, too."""
+    import warnings
+
+    lost = record.result.lost if record.result is not None else ""
+    message = (
+        f"step '{record.name}': what it returned is not kept ({lost}), only what it made at its path; return "
+        "what JSON has, or nothing"
+    )
+    code = getattr(getattr(fn, "__wrapped__", fn), "__code__", None)
+    where = (code.co_filename, code.co_firstlineno) if code is not None else ("<step>", 1)
+    with suppress(UserWarning):  # made an error by the filters of a person: the loop goes on
+        warnings.warn_explicit(message, UserWarning, *where)
 
 
 def log_tail(log: str) -> str:

@@ -443,6 +443,14 @@ def test_a_worker_whose_lease_was_taken_ends_and_waits_for_the_other(steps, tmp_
     assert "usurper.1" in steps.reports[0].reason
 
 
+@BOTH
+def test_a_value_that_is_lost_is_warned_of_at_its_function(steps, where):
+    spec = StepSpec("tok", fn=lambda out: writes("x")(out) or object())
+    with pytest.warns(UserWarning, match="'tok': what it returned is not kept .*object") as caught:
+        assert steps.perform(spec, where).reason is EndReason.OK
+    assert (caught[0].filename, caught[0].lineno) == (__file__, spec.fn.__code__.co_firstlineno)
+
+
 def test_resources_and_usage_are_known(steps):
     def fn(out, ctx):
         until = time.process_time() + 0.3
