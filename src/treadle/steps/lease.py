@@ -1,8 +1,8 @@
 """A lease on a plain file system as its holder has it: kept alive, checked, given back.
 
-That it is still ours shows in two facts: our file stands under its name, and there is none with the next
-number. Whoever takes it over makes that next file first and then looks again whether ours has moved; we move
-ours first and then look for that file. So of the two one sees the other.
+That it is still ours shows in two facts: our file stands under its name, and none with a higher number says
+that it was taken over from it. Making that file is one act, of one taker: from then on the lease is theirs,
+whatever we do; and before we publish we look for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treadle.steps.lease_file import NOBODY, move_counter, read_lease, set_free
 from treadle.steps.record import Owner
 from treadle.steps.store import LeaseLost
 
-_DOUBT = 2 * BEAT  # seconds of silence after which others may be about to take it
+DOUBT = 2 * BEAT  # seconds of silence after which others may be about to take it
 _HANG = 1.0  # seconds that a beat may hang in a storage that is out before we go on without waiting
 
 
@@ -99,25 +99,18 @@ class LocalLease:
                 os.close(self._fd)
                 self._fd = -1
 
-    def forsake(self) -> None:
-        """Leave the file, said to be nobody's, where something else stands on it."""
+    def abandon(self) -> None:
+        """Let go of a file that turned out to be no lease: whoever holds the artifact next removes it."""
         fd, self._fd = self._fd, -1
         with suppress(OSError):
             set_free(fd)
-        os.close(fd)
-
-    def withdraw(self) -> None:
-        """Take the file away again, just made and on top."""
-        fd, self._fd = self._fd, -1
-        with suppress(OSError):
-            os.unlink(self._places.lease(self.number))
         os.close(fd)
 
     def _check(self) -> None:
         if self._lost is None:
             try:
                 now = self._monotonic()
-                if now - self._moved >= _DOUBT:
+                if self._in_doubt():
                     self._move(now)
                 elif os.fstat(self._fd).st_nlink == 0 or is_there(self._places.lease(self.number + 1)):
                     self._look()
@@ -135,9 +128,12 @@ class LocalLease:
     def _look(self) -> None:
         """See whether another has it, asking the server: what is opened is looked up anew, also over NFS."""
         os.close(os.open(self._places.folder, os.O_RDONLY | os.O_CLOEXEC))
-        if successor := read_lease(self._places.lease(self.number + 1)):
-            self._lost = successor.owner
-            return
+        number = self.number + 1
+        while (above := read_lease(self._places.lease(number))) is not None:
+            if above.after == self.token or (above.torn and self._in_doubt()):
+                self._lost = above.owner
+                return
+            number += 1  # of somebody who came too late
         ours = read_lease(self._places.lease(self.number))
         if ours is None:
             if self._still_linked():
@@ -154,18 +150,28 @@ class LocalLease:
                 return False
             raise
 
-    def _give_back(self) -> None:
-        """Remove the file, and with it those of earlier holders, from the first on.
+    def _in_doubt(self) -> bool:
+        return self._monotonic() - self._moved >= DOUBT
 
-        So the one on top, which all look at, goes last; and where we come to a stop in between, what is left
-        has no beginning, which whoever makes the first anew sees by the second.
+    def _give_back(self) -> None:
+        """Remove the file, with those of earlier holders and of those who came too late.
+
+        The first goes first: who looked before that and makes a file after it sees that the chain has
+        another beginning, or none. After a long silence another may be taking it over at this moment, so
+        that nothing is removed then; that it is free is said in the file, which is ours in any case.
         """
         if self._lost is not None:
             return
         try:
-            if self.number > 1 or self._monotonic() - self._moved >= _DOUBT:
+            if self._in_doubt():
+                set_free(self._fd)
+                return
+            last = self.number
+            while is_there(self._places.lease(last + 1)):
+                last += 1
+            if last > self.number:
                 self._check()
-            for number in range(1, self.number + 1):
+            for number in range(1, last + 1):
                 with suppress(FileNotFoundError):
                     os.unlink(self._places.lease(number))
         except LeaseLost:

@@ -19,11 +19,20 @@ NOBODY = Owner(host="an unknown host", user="somebody")
 
 
 class Held(Struct, frozen=True):
-    """A lease at one look. One that cannot be read (yet) has an unknown owner, and its inode for a token."""
+    """A lease at one look; `after` is the token of the lease that it was taken over from.
+
+    One that cannot be read (yet) has an unknown owner, and its inode for a token.
+    """
 
     token: str
     counter: int
     owner: Owner
+    after: str = ""
+
+    @property
+    def torn(self) -> bool:
+        """Its maker has not written it, or was killed before that."""
+        return self.owner is NOBODY
 
     @property
     def free(self) -> bool:
@@ -51,14 +60,9 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
-def encode_lease(token: str, owner: Owner) -> bytes:
-    return b'%b%*d,"token":"%b","owner":%b}\n' % (
-        _HEAD,
-        _WIDTH,
-        0,
-        token.encode(),
-        msgspec.json.encode(owner),
-    )
+def encode_lease(token: str, owner: Owner, after: str = "") -> bytes:
+    told = (token.encode(), after.encode(), msgspec.json.encode(owner))
+    return b'%b%*d,"token":"%b","after":"%b","owner":%b}\n' % (_HEAD, _WIDTH, 0, *told)
 
 
 def create_lease(path: str, data: bytes) -> int:

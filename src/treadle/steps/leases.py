@@ -1,10 +1,11 @@
 """How leases on a plain file system are taken, from nobody or from the silent, and who holds them.
 
-Lease 1 is made by exclusive create, where nobody holds the artifact. Whoever finds the lease on top of the
-chain 1, 2, ... N silent makes N+1 exclusively, and holds it if meanwhile neither N has moved nor the chain
-was removed from below (the holder of N, done). Otherwise it takes its file away and begins anew. Somebody
-who died while removing a chain leaves one without a beginning: then the one who makes lease 1 finds 2,
-says that its own is nobody's and goes on at the top.
+Lease 1 is made by exclusive create, where nobody holds the artifact; it is the beginning of a chain. Whoever
+finds the last lease of the chain silent makes a file with the first number that is free above it, which
+says whose lease it was; that is exclusive, too, so that one of all who try gets it. A chain is removed by
+its last holder, from its beginning on: whoever looked at it before, and makes a file after that, sees
+another beginning, or none, and has come too late. Files above a lease that were not taken over from it are
+of such latecomers, or of a holder who was killed while removing: they are passed over.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from threading import Lock
 from msgspec import Struct
 
 from treadle.base.errors import DiskError
-from treadle.base.files import is_there, make_parents
+from treadle.base.files import make_parents
 from treadle.base.layout import ArtifactPlaces
 from treadle.steps.heartbeats import Heartbeats
-from treadle.steps.lease import LocalLease
+from treadle.steps.lease import DOUBT, LocalLease
 from treadle.steps.lease_file import Held, create_lease, encode_lease, new_token, read_lease
 from treadle.steps.owner import gone
 from treadle.steps.record import Owner
@@ -27,10 +28,12 @@ PATIENCE = 90.0  # seconds of ours in which a lease did not move: then nobody is
 _TRIES = 1000  # others may be faster now and then; never as often as this
 
 
-class _Top(Struct, frozen=True):
-    number: int
-    held: Held
+class _Chain(Struct, frozen=True):
+    """The first and the last lease of a chain, and the first number that is free above them."""
+
     first: Held
+    last: Held
+    free: int
 
 
 class Leases:
@@ -44,19 +47,15 @@ class Leases:
 
     def claim(self, places: ArtifactPlaces, owner: Owner) -> LocalLease | Owner:
         """Take the lease, or tell who holds it and lives as far as is known. Raises `DiskError`."""
-        token = new_token()
-        data = encode_lease(token, owner)
         for _ in range(_TRIES):
-            lease = self._make(places, 1, token, data)
+            lease = self._make(places, 1, owner)
             if lease is not None:
-                if not is_there(places.lease(2)):
-                    return self._kept(lease)
-                lease.forsake()
-            top = self._top(places)
-            if top is not None:
-                if not self._silent(places.path, top.held):
-                    return top.held.owner
-                lease = self._take_over(places, top, token, data)
+                return self._kept(lease)
+            chain = self._chain(places)
+            if chain is not None:
+                if not self._silent(places.path, chain.last):
+                    return chain.last.owner
+                lease = self._take_over(places, chain, owner)
                 if lease is not None:
                     return self._kept(lease)
         raise DiskError(
@@ -67,17 +66,17 @@ class Leases:
 
     def holder(self, places: ArtifactPlaces) -> Owner | None:
         """Who holds it now; None where nobody does, or who did is gone or has been silent for too long."""
-        top = self._top(places)
-        if top is None:
+        chain = self._chain(places)
+        if chain is None:
             with self._lock:
                 self._since.pop(places.path, None)
             return None
-        return None if self._silent(places.path, top.held) else top.held.owner
+        return None if self._silent(places.path, chain.last) else chain.last.owner
 
     def current(self, places: ArtifactPlaces) -> Held | None:
-        """The lease on top, whoever's it is, unless that is known to be gone or was given back."""
-        top = self._top(places)
-        return None if top is None or top.held.free or gone(top.held.owner) else top.held
+        """The lease that is held now, unless its holder is known to be gone or gave it back."""
+        chain = self._chain(places)
+        return None if chain is None or chain.last.free or gone(chain.last.owner) else chain.last
 
     def _kept(self, lease: LocalLease) -> LocalLease:
         if self._since:
@@ -86,35 +85,44 @@ class Leases:
         self._heart.add(lease)
         return lease
 
-    def _make(self, places: ArtifactPlaces, number: int, token: str, data: bytes) -> LocalLease | None:
-        path = places.lease(number)
+    def _make(self, places: ArtifactPlaces, number: int, owner: Owner, after: str = "") -> LocalLease | None:
+        """Make a lease file exclusively; None where there is one, or where that took so long that others may
+        have taken what was not yet written for dead."""
+        path, token, began = places.lease(number), new_token(), self._monotonic()
         while True:
             try:
-                fd = create_lease(path, data)
+                fd = create_lease(path, encode_lease(token, owner, after))
             except FileNotFoundError:
                 make_parents(path)
                 continue
-            return LocalLease(places, number, fd, token, self._heart, self._monotonic) if fd >= 0 else None
+            if fd < 0:
+                return None
+            lease = LocalLease(places, number, fd, token, self._heart, self._monotonic)
+            if self._monotonic() - began < DOUBT:
+                return lease
+            lease.abandon()
+            return None
 
-    def _top(self, places: ArtifactPlaces) -> _Top | None:
-        first = found = read_lease(places.lease(1))
-        number = 1
-        while found is not None and (above := read_lease(places.lease(number + 1))):
-            number, found = number + 1, above
-        return None if first is None or found is None else _Top(number, found, first)
+    def _chain(self, places: ArtifactPlaces) -> _Chain | None:
+        first = last = read_lease(places.lease(1))
+        if first is None or last is None:
+            return None
+        number = 2
+        while (above := read_lease(places.lease(number))) is not None:
+            if above.after == last.token or above.torn:
+                last = above
+            number += 1
+        return _Chain(first, last, number)
 
-    def _take_over(self, places: ArtifactPlaces, top: _Top, token: str, data: bytes) -> LocalLease | None:
-        lease = self._make(places, top.number + 1, token, data)
+    def _take_over(self, places: ArtifactPlaces, chain: _Chain, owner: Owner) -> LocalLease | None:
+        lease = self._make(places, chain.free, owner, after=chain.last.token)
         if lease is None:
             return None
-        first, still = read_lease(places.lease(1)), read_lease(places.lease(top.number))
-        if still != top.held or first is None or first.token != top.first.token:
-            lease.withdraw()
+        beginning = read_lease(places.lease(1))
+        if beginning is None or beginning.token != chain.first.token:
+            lease.abandon()
             return None
-        if is_there(places.lease(top.number + 2)):
-            lease.forsake()
-            return None
-        lease.before = top.held.owner
+        lease.before = chain.last.owner
         return lease
 
     def _silent(self, path: str, held: Held) -> bool:
