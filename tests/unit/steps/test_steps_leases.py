@@ -105,45 +105,55 @@ def test_a_lease_that_is_not_written_yet_has_an_unknown_owner_for_90_seconds(wor
     assert world.files() == []
 
 
-def test_a_chain_without_a_beginning_is_seen_by_who_makes_the_first(world: World) -> None:
-    """Its holder died while removing it, from the first on."""
-    world.held("r.0")
-    world.held("r.1", world.patient())
-    world.held("r.2", world.patient())
-    os.unlink(world.places.lease(1))
-    waiter = world.leases()
-    assert world.claim("r.3", waiter) == far("r.2")
-    assert world.files() == [f"train.lease.{n}" for n in (1, 2, 3)]
-    world.clock.shows += PATIENCE
-    lease = world.held("r.3", waiter)
-    assert lease.number == 4
-    lease.check()
-    lease.release()
-    assert world.files() == []
-
-
-def test_a_gap_in_a_chain_makes_no_two_holders(world: World) -> None:
-    world.held("r.0")
-    for n in (1, 2, 3):
+def test_what_is_left_of_a_chain_without_a_beginning_is_in_nobodys_way(world: World) -> None:
+    """Its holder was killed while removing it, from the first on."""
+    for n in range(4):
         world.held(f"r.{n}", world.patient())
     os.unlink(world.places.lease(1))
     os.unlink(world.places.lease(2))
-    first = world.held("r.4")  # sees no 2, and 3 and 4 are dead
-    second = world.leases()
-    assert world.claim("r.5", second) == far("r.4")
-    world.clock.shows += PATIENCE
-    assert world.claim("r.5", second) == far("r.3")  # 2 closed the gap: the top is looked at now
+    first = world.held("r.4")
+    first.check()
+    assert (first.number, world.claim("r.5")) == (1, far("r.4"))
+    second = world.held("r.5", world.patient())
+    assert second.number == 2
     with pytest.raises(LeaseLost):
         first.check()
+    third = world.held("r.6", world.patient())
+    assert third.number == 5  # 3 and 4 are there, of the old chain
+    assert world.claim("r.7") == far("r.6")
+    with pytest.raises(LeaseLost):
+        second.check()
+    third.release()
+    assert world.files() == []
+
+
+def test_who_comes_too_late_robs_nobody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It saw a silent lease, which was taken over, given back and made anew before it made its own."""
+    world.held("r.1")
+    late, other = world.leases(), world.leases()
+    late.holder(world.places)
+    other.holder(world.places)
     world.clock.shows += PATIENCE
-    lease = world.held("r.5", second)
-    assert lease.number == 5
-    assert world.claim("r.6") == far("r.5")
+    create = os.open
+    held: list[LocalLease] = []
+
+    def slow(path: str, flags: int, *rest: int) -> int:
+        if path == world.places.lease(2) and flags & os.O_CREAT and not held:
+            monkeypatch.undo()
+            world.held("r.2", other).release()
+            held.append(world.held("r.3"))
+        return create(path, flags, *rest)
+
+    monkeypatch.setattr(os, "open", slow)
+    assert world.claim("r.4", late) == far("r.3")
+    held[0].check()
+    assert world.files() == ["train.lease.1", "train.lease.2"]
+    assert world.claim("r.5") == far("r.3")
+    held[0].release()
+    assert world.files() == []
 
 
-def test_a_lease_that_moves_while_it_is_being_taken_stays_with_its_holder(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_beat_and_a_takeover_the_takeover_counts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     lease = world.held("r.1")
     thief = world.patient()
     create = os.open
@@ -151,13 +161,47 @@ def test_a_lease_that_moves_while_it_is_being_taken_stays_with_its_holder(
     def slow(path: str, flags: int, *rest: int) -> int:
         if path == world.places.lease(2) and flags & os.O_CREAT:
             lease.beat(world.clock())  # the thief has looked, and has not made its file yet
+            assert lease.lost is None
         return create(path, flags, *rest)
 
     monkeypatch.setattr(os, "open", slow)
-    assert world.claim("r.2", thief) == far("r.1")
+    other = world.held("r.2", thief)
     monkeypatch.undo()
-    lease.check()
+    other.check()
+    with pytest.raises(LeaseLost):
+        lease.check()
+
+
+def test_a_release_after_a_long_silence_removes_nothing_that_may_be_taken(world: World) -> None:
+    lease = world.held("r.1")
+    thief = world.patient()
+    lease.release()
     assert world.files() == ["train.lease.1"]
+    other = world.held("r.2", thief)
+    assert other.number == 2
+    other.check()
+    other.release()
+    assert world.files() == []
+
+
+def test_a_lease_that_took_too_long_to_make_is_none(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may have seen a torn one in its place, and taken it for dead."""
+    create = os.open
+    slept = []
+
+    def slow(path: str, flags: int, *rest: int) -> int:
+        fd = create(path, flags, *rest)
+        if flags & os.O_CREAT and not slept:
+            slept.append(path)
+            world.clock.shows += PATIENCE
+        return fd
+
+    monkeypatch.setattr(os, "open", slow)
+    lease = world.held("r.1")
+    assert lease.number == 2
+    lease.check()
+    lease.release()
+    assert world.files() == []
 
 
 def test_a_lease_that_was_lost_is_left_alone_by_its_release(world: World) -> None:
