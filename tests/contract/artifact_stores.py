@@ -95,7 +95,11 @@ class LocalStorage:
         away.rename(self.folder)
 
     def left(self) -> list[str]:
-        found = [path for path in self.folder.rglob("*") if ".treadle-artifacts" in path.parts]
+        found = [
+            path
+            for path in self.folder.rglob("*")
+            if ".treadle-artifacts" in path.parts or path.name.endswith(".failed")
+        ]
         return sorted(
             str(path.relative_to(self.folder))
             for path in found

@@ -88,7 +88,9 @@ def _under(
     work = store.work(path, name)
     write(work, content, folder)
     before()
-    return store.publish(lease, work, record_of(path, name), replaces=replaces)
+    record = store.publish(lease, work, record_of(path, name), replaces=replaces)
+    store.sync()  # the old one is on the disk: no digest tells it from one of the same size
+    return record
 
 
 def read(store: ArtifactStore, record: ArtifactRecord, folder: bool) -> str | None:

@@ -13,10 +13,12 @@ import pytest
 
 from treadle.base.errors import DiskError
 from treadle.base.layout import ArtifactPlaces
+from treadle.steps.local_move import settle_record
 from treadle.steps.local_output import SMALL
+from treadle.steps.local_record import Placed, create_filed, encode_filed, read_filed
 from treadle.steps.local_store import LocalStore
 from treadle.steps.owner import this_owner
-from treadle.steps.record import ArtifactRecord, ArtifactState, ArtifactStatus, Kind, Owner, Standing
+from treadle.steps.record import ArtifactRecord, ArtifactState, ArtifactStatus, Kind, Owner, Seen, Standing
 from treadle.steps.store import Lease
 
 SAME = "a" * 32
@@ -328,7 +330,122 @@ def test_what_a_killed_attempt_was_making_is_removed_by_the_next_one(
     assert not left.exists()
 
 
+# Two at a time
+
+
+def test_a_publication_in_progress_is_left_to_who_is_at_it(
+    store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "train"
+    link, seen = os.link, []
+
+    def slow(*args: str, **known: bool) -> None:
+        seen.append(LocalStore().look(str(path), SAME, mend=True).state)
+        link(*args, **known)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "link", slow)
+    record = make(store, path)
+    assert seen == [ArtifactState.ABSENT]
+    assert store.look(str(path), SAME).record == record
+
+
+def test_a_record_that_somebody_else_finished_is_ours_all_the_same(
+    store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "train"
+    rename = os.rename
+
+    def slow(old: str, new: str) -> None:
+        monkeypatch.undo()
+        rename(old, new)
+        rename(old, new)  # this one is ours
+
+    monkeypatch.setattr(os, "rename", slow)
+    record = make(store, path)
+    assert store.look(str(path), SAME).record == record
+
+
+def test_where_nothing_was_made_the_record_itself_is_not_written_over(tmp_path: Path) -> None:
+    places = ArtifactPlaces(str(tmp_path / "train"))
+    os.makedirs(places.folder)
+    records = [ArtifactRecord(identity=SAME, name=name, path=places.path) for name in ("one", "two")]
+    done = []
+    for record in records:
+        placed = Placed(token=record.name)
+        assert create_filed(places.pending, encode_filed(record, placed))
+        done.append(settle_record(places, record, placed))
+    assert done == [True, False]
+    filed = read_filed(places.record, places.path)
+    assert filed is not None
+    assert filed.record == records[0]
+
+
 # Disks that refuse
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_a_disk_that_refuses_at_the_end_leaves_what_the_next_one_finishes(
+    store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: bool
+) -> None:
+    path = tmp_path / "train"
+    old = make(store, path, b"old") if wanted else None
+    lease, work = begin(store, path, "r.2")
+    work.write_bytes(b"new")
+    rename, record = os.rename, ArtifactRecord(identity=SAME, name="new", path=str(path))
+
+    def refuse(one: str, other: str) -> None:
+        if other.endswith(".json"):
+            raise OSError(5, "Input/output error", other)
+        rename(one, other)
+
+    monkeypatch.setattr(os, "rename", refuse)
+    with pytest.raises(DiskError, match="Input/output error"):
+        store.publish(lease, str(work), record, replaces=old)
+    seen = store.look(str(path), SAME)
+    assert seen.record is not None
+    assert seen.record.name == "new"
+    monkeypatch.undo()
+    assert store.publish(lease, str(work), record, replaces=old).name == "new"
+    lease.release()
+    assert store.look(str(path), SAME).state is ArtifactState.COMPLETE
+    assert path.read_bytes() == b"new"
+
+
+def test_a_disk_that_refuses_in_the_middle_leaves_the_old_artifact(
+    store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "train"
+    old = make(store, path, b"old")
+    lease, work = begin(store, path, "r.2")
+    work.write_bytes(b"new")
+
+    def refuse(one: str, other: str, **_: bool) -> None:
+        raise OSError(5, "Input/output error", one)
+
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(DiskError, match="Input/output error"):
+        end(store, lease, work, path, replaces=old)
+    monkeypatch.undo()
+    assert store.look(str(path), SAME) == Seen(ArtifactState.COMPLETE, old)
+    assert (path.read_bytes(), work.read_bytes()) == (b"old", b"new")
+    assert not os.path.exists(ArtifactPlaces(str(path)).pending)
+
+
+def test_without_hard_links_a_file_is_published_all_the_same(
+    store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(one: str, other: str, **_: bool) -> None:
+        raise PermissionError(1, "Operation not permitted", one)
+
+    monkeypatch.setattr(os, "link", refuse)
+    record = make(store, tmp_path / "train")
+    assert store.look(record.path, SAME).record == record
+    lease, work = begin(store, tmp_path / "nothing")
+    nothing = end(store, lease, work, tmp_path / "nothing")
+    assert store.look(nothing.path, SAME).record == nothing
+    (tmp_path / "taken").write_text("somebody's own")
+    make(store, tmp_path / "taken")
+    assert (tmp_path / "taken.failed").read_text() == "somebody's own"
 
 
 def test_a_full_disk_is_said_and_nothing_is_lost(store: LocalStore, tiny: Path) -> None:
