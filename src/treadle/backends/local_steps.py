@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
+from threading import Lock
 
 from msgspec.structs import replace
 
@@ -47,8 +48,10 @@ class LocalSteps:
         self._book = book
         self._unsafe_locks = unsafe_locks
         self._wake = Wake()
-        self._threads = StepThreads(self._wake.ring)
-        self._leases = LeaseWatch(self._wake.ring)
+        self._closing = Lock()
+        self._closed = False
+        self._threads = StepThreads(self.ring)
+        self._leases = LeaseWatch(self.ring)
         self._syncs = StoreSyncs()
         self._origins = Origins(mask)
         self._lifeline: Lifeline | None = None
@@ -61,6 +64,13 @@ class LocalSteps:
     def reader(self) -> int:
         """A descriptor that is readable when `take` has news."""
         return self._wake.reader
+
+    def ring(self) -> None:
+        """Make `reader` readable. Any thread may call it; one that was left behind does so after `close`, when
+        the descriptor may be somebody else's."""
+        with self._closing:
+            if not self._closed:
+                self._wake.ring()
 
     def begin(self, submission: Submission) -> Accepted | Refused:
         """Call the function of a step in a thread."""
@@ -242,6 +252,9 @@ class LocalSteps:
 
     def close(self) -> None:
         """Give back what is held. A thread that still runs goes on."""
+        with self._closing:
+            self._closed = True
+            self._wake.close()
         self._leases.close()
         self._threads.close()
         self._syncs.close()

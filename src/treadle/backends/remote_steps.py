@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from treadle.backends.answers import Answer
 from treadle.backends.local_steps import LocalSteps
@@ -14,11 +14,6 @@ from treadle.steps.where import env_of
 
 class RemoteSteps(LocalSteps):
     """As for workers of this machine, but that the answer comes by whatever way the backend has."""
-
-    @property
-    def ring(self) -> Callable[[], None]:
-        """Makes `reader` readable; any thread may call it."""
-        return self._wake.ring
 
     def order(self, submission: Submission) -> bytes:
         """The payload of a step: its order and its function. Raises `StepError` for what cannot be sent."""

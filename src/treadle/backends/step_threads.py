@@ -47,7 +47,8 @@ class StepThreads:
         self._ended: deque[ThreadJob] = deque()
         self._living: dict[str, ThreadJob] = {}
         self._ending: dict[str, float] = {}
-        self._threads = 0
+        self._threads = 0  # that serve; those left behind do not
+        self._made = 0
         self._rung = False
 
     def begin(self, job: str, call: Callable[[Callable[[], bool]], Any]) -> None:
@@ -66,6 +67,7 @@ class StepThreads:
                 raise
         else:
             self._threads += 1
+            self._made += 1
 
     def _work(self) -> None:
         while (one := self._waiting.get()) is not None:
@@ -120,5 +122,5 @@ class StepThreads:
 
     def close(self) -> None:
         """Let idle threads end; those that still run end after their call."""
-        for _ in range(self._threads + len(self._living)):
+        for _ in range(self._made):
             self._waiting.put(None)

@@ -146,3 +146,26 @@ def test_a_call_can_be_ended_right_after_it_was_begun(pool):
 
 def test_who_is_not_here_cannot_be_ended(pool):
     assert not pool.threads.end("nobody", grace=1)
+
+
+def test_no_thread_is_left_when_all_is_closed_and_done(pool):
+    before = set(threading.enumerate())
+    begun, end = threading.Event(), threading.Event()
+
+    def deaf(asked):
+        begun.set()
+        end.wait(60)
+
+    pool.threads.begin("deaf", deaf)
+    assert begun.wait(30)
+    pool.threads.end("deaf", grace=0.0)
+    pool.next()
+    pool.threads.begin("b", lambda asked: None)
+    pool.next()
+    assert len(set(threading.enumerate()) - before) == 2
+    pool.threads.close()
+    end.set()
+    deadline = time.monotonic() + 30
+    while set(threading.enumerate()) - before:
+        assert time.monotonic() < deadline
+        time.sleep(0.001)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -308,6 +309,34 @@ def test_a_thread_that_does_not_hear_is_left_behind_in_bounded_time(steps, tmp_p
     assert outcome.reason is EndReason.CANCELLED
     assert "left behind" in outcome.message
     assert spec.task_id not in steps.book.errors
+
+
+def test_a_thread_that_ends_after_all_is_closed_disturbs_nobody(tmp_path):
+    """Its descriptor may be another one's by then."""
+    steps, end = StepDriver(tmp_path), threading.Event()
+
+    def fn(out):
+        (tmp_path / "ready").touch()
+        end.wait(60)
+
+    spec = StepSpec("deaf", fn=fn)
+    job = steps.submit(spec, Where.THREAD, grace=0.0)
+    begun(steps, tmp_path / "ready")
+    steps.backend.cancel([job])
+    before = set(os.listdir("/dev/fd"))
+    steps.close()
+    assert len(before - set(os.listdir("/dev/fd"))) >= 3  # the pipe and the epoll
+    readers = [os.pipe() for _ in range(10)]
+    end.set()
+    deadline = time.monotonic() + 30
+    while steps.seen(spec).state is not ArtifactState.COMPLETE:
+        assert time.monotonic() < deadline
+    while any(one.name.startswith("treadle thread-") for one in threading.enumerate()):
+        assert time.monotonic() < deadline
+    for reader, writer in readers:
+        assert not select.select([reader], [], [], 0)[0]
+        os.close(reader)
+        os.close(writer)
 
 
 def test_a_function_that_cannot_be_sent_is_refused_with_the_way_out(steps):
