@@ -66,7 +66,7 @@ class LocalSteps:
         return self._wake.reader
 
     def ring(self) -> None:
-        """Make `reader` readable. Any thread may call it; one that was left behind does so after `close`, when
+        """Make `reader` readable. Any thread may call it; one that was left behind even after `close`, when
         the descriptor may be somebody else's."""
         with self._closing:
             if not self._closed:
