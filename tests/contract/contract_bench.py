@@ -138,7 +138,10 @@ class Bench:
             self.turn(0.05)
 
     def until_there(self, name: str) -> None:
-        self.until((self.folder / name).exists, name)
+        """Go on until an attempt has made a file; one must live to make it."""
+        there = (self.folder / name).exists
+        self.until(lambda: there() or not self.live, name)
+        assert there(), f"{name} never came: {self.news}"
 
     def finish(self, submission: Submission) -> Outcome:
         """Go on until this attempt has ended; how it did."""

@@ -363,20 +363,40 @@ def jobs_of_the_client() -> None:
 
 def a_cluster_of_our_own_starts_and_ends() -> None:
     """Without an address one is started; requests are cut to what the machine has; it ends with us."""
-    folder = tempfile.mkdtemp(prefix="r", dir="/tmp")  # short: for names of sockets
     code = (
-        "import treadle, os\n"
-        "client = treadle.RayClient(options={'num_cpus': 1, 'object_store_memory': 80 << 20,"
-        f" '_temp_dir': {folder!r}}})\n"
         "step = treadle.StepSpec('own', fn=lambda out: os.environ['TREADLE_CLIENT'],"
         " resources=treadle.ResourceConfig(cpu=4, memory_gb=1000))\n"
         "assert treadle.StepRunner(client=client).run([step]).ok\n"
         "print(step.load())\n"
     )
-    env = {name: value for name, value in os.environ.items() if name not in ("TREADLE_CLIENT", "RAY_ADDRESS")}
-    said = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=90)
+    said = with_own_cluster(code)
     assert said.returncode == 0, said.stderr
     assert said.stdout.strip().rpartition(":")[2].isdigit(), said.stdout
+
+
+def lack_of_memory_is_told_as_such() -> None:
+    """A node whose monitor finds any use of memory too much kills the worker: the reason is oom."""
+    code = (
+        "import time\n"
+        "step = treadle.StepSpec('greedy', fn=lambda out: time.sleep(60),"
+        " resources=treadle.ResourceConfig())\n"
+        "try: treadle.StepRunner(client=client).run([step])\n"
+        "except treadle.StepRunError as error: print(error.exceptions[0])\n"
+    )
+    said = with_own_cluster(code, RAY_memory_usage_threshold="0.0001")
+    assert "(oom): Ray ended it for lack of memory" in said.stdout, said.stdout + said.stderr
+
+
+def with_own_cluster(code: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run Python that has a `client` which starts a Ray of its own."""
+    env = {name: value for name, value in os.environ.items() if name not in ("TREADLE_CLIENT", "RAY_ADDRESS")}
+    with tempfile.TemporaryDirectory(
+        prefix="r", dir="/tmp", ignore_cleanup_errors=True
+    ) as folder:  # a short one
+        options = {"num_cpus": 1, "object_store_memory": 80 << 20, "_temp_dir": folder}
+        code = f"import os, treadle\nclient = treadle.RayClient(options={options})\n{code}"
+        argv = [sys.executable, "-c", code]
+        return subprocess.run(argv, env={**env, **more}, capture_output=True, text=True, timeout=90)
 
 
 def start(name: str) -> subprocess.Popen[bytes]:

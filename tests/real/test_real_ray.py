@@ -33,6 +33,7 @@ SCENARIOS = [
     "large_functions_travel_in_files",
     "jobs_of_the_client",
     "a_cluster_of_our_own_starts_and_ends",
+    "lack_of_memory_is_told_as_such",
 ]
 
 

@@ -10,41 +10,35 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
-from treadle.backends.payload import make_private_folder, write_payload
-from treadle.backends.ray_cluster import RayCluster, capped, impossible, lacking, ray_options
+from treadle.backends.ray_cluster import RayCluster, ray_options
 from treadle.backends.ray_errors import outcome_of
-from treadle.backends.ray_ticket import Ticket, Told, decode_told, encode_ticket
+from treadle.backends.ray_launch import RayLauncher
+from treadle.backends.ray_places import RayPlaces, attempt_of, launch_of
+from treadle.backends.ray_ticket import Told, decode_told, encode_told
 from treadle.backends.remote_steps import RemoteSteps
-from treadle.base.errors import DiskError, SchedulerError, StepError
+from treadle.base.errors import DiskError, StepError
 from treadle.base.files import make_parents, write_whole
-from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.mask import Mask
-from treadle.base.names import job_prefix
 from treadle.engine.backend import Abilities, Accepted, JobReport, JobStatus, Refused, Submission
 from treadle.plan.task import ScheduledTask
 from treadle.records.event import EndReason, Outcome
 from treadle.steps.book import StepBook
 
-CLIENT_VARIABLE = "TREADLE_CLIENT"
-_INLINE = 64 * 1024  # bytes; Ray puts larger arguments into the object store, where they end with the driver
-_ASKERS = 8  # threads of an actor that answer: several drivers may ask at once
 _MARGIN = 5.0  # seconds beyond the grace for an actor to tell of its end
 _AGAIN = 1.0  # seconds until an actor that could not be reached is asked again
 _GRACE = 10.0  # of an adopted attempt
-_BEGAN, _TOLD, _ASK = "began", "told", "ask"
+_WAITS, _BEGAN, _TOLD, _ASK = "waits", "began", "told", "ask"
 
 
 class Held:
     """One attempt as the driver knows it. `submission` is None for one that an earlier driver made."""
 
-    __slots__ = ("actor", "began", "cancelled", "job", "refs", "submission", "waits_for")
+    __slots__ = ("actor", "began", "cancelled", "job", "refs", "submission")
 
     def __init__(self, job: str, actor: Any, submission: Submission | None) -> None:
         self.job = job
@@ -53,7 +47,6 @@ class Held:
         self.refs: list[Any] = []
         self.began = False
         self.cancelled = False
-        self.waits_for = ""
 
 
 class RayBackend:
@@ -74,10 +67,11 @@ class RayBackend:
     ) -> None:
         self._cluster = cluster
         self._workdir = workdir or os.getcwd()
-        self._pools = frozenset(pools)
         self._steps = RemoteSteps(
             book if book is not None else StepBook(), unsafe_locks=unsafe_locks, mask=mask
         )
+        self._launcher = RayLauncher(cluster, self._steps, pools)
+        self._places = RayPlaces(self._workdir)
         self._held: dict[str, Held] = {}
         self._logs: dict[str, str] = {}
         self._arrived: deque[tuple[str, str, Any]] = deque()
@@ -110,74 +104,27 @@ class RayBackend:
         return [self._submit(submission, nodes) for submission in batch]
 
     def _submit(self, submission: Submission, nodes: Sequence[dict[str, float]]) -> Accepted | Refused:
-        if found := impossible(submission.resources):
-            return Refused(f"Ray cannot do what it asks for: {', '.join(found)}")
-        options = ray_options(submission.resources, nodes)
-        if unknown := self._unknown(submission, options):
-            return Refused(
-                f"neither the cluster nor the workflow has a resource named {' or '.join(unknown)}"
-            )
-        if self._cluster.owned:
-            options = capped(options, nodes)
-        waits_for = lacking(options, nodes)
-        if waits_for and self._cluster.owned:
-            return Refused(waits_for)
+        job = self._name(submission.name)
         try:
-            wire, file = self._ticket(submission)
+            actor, waits_for = self._launcher.launch(submission, job, nodes)
         except (StepError, DiskError) as error:
             return Refused(str(error))
-        held = Held(submission.name, self._actor(submission.name, options, wire, file), submission)
-        held.waits_for = waits_for
+        held = self._held[job] = Held(job, actor, submission)
+        self._logs[job] = submission.log
         if submission.task.call is not None:
-            self._steps.began(submission, held.job)
-        self._logs[held.job] = submission.log
-        self._held[held.job] = held
+            self._steps.began(submission, job)
+        if waits_for:
+            self._arrived.append((job, _WAITS, waits_for))
         self._ask(held)
-        return Accepted(held.job)
+        return Accepted(job)
 
-    def _unknown(self, submission: Submission, options: Mapping[str, Any]) -> list[str]:
-        """Counted resources that nobody counts."""
-        known = self._pools | options.get("resources", {}).keys()
-        return [name for name, _ in submission.resources.groups if name not in known]
-
-    def _ticket(self, submission: Submission) -> tuple[bytes, str]:
-        """The ticket, or the private file where it stands: what is long, or holds secrets."""
-        env = {**submission.env, CLIENT_VARIABLE: self._cluster.address}
-        order = b""
-        if submission.task.call is not None:
-            order = self._steps.order(submission)
-            env.update(self._steps.env(submission.task.id))
-        run = RunFolder(os.path.dirname(os.path.dirname(submission.log)))
-        make_parents(run.payloads)
-        make_private_folder(run.payloads)
-        told = run.result(submission.n)
-        wire = encode_ticket(Ticket(submission=replace(submission, env=env), order=order), told)
-        if len(wire) <= _INLINE and not submission.task.command.secrets:
-            return wire, ""
-        write_payload(run.payload(submission.n), wire, told)
-        return b"", run.payload(submission.n)
-
-    def _actor(self, name: str, options: dict[str, Any], wire: bytes, file: str) -> Any:
-        import ray
-
-        from treadle.backends.ray_attempt import RayAttempt
-
-        try:
-            return (
-                ray.remote(RayAttempt)
-                .options(
-                    name=name,
-                    namespace=self._cluster.namespace,
-                    lifetime="detached",
-                    get_if_exists=True,
-                    max_restarts=0,
-                    max_concurrency=_ASKERS,
-                    **options,
-                )
-                .remote(wire, file)
-            )
-        except Exception as error:
-            raise SchedulerError(f"Ray did not take {name}: {error}") from error
+    def _name(self, name: str) -> str:
+        """The name of an attempt's actor. An attempt that was deferred and comes again has a second one."""
+        count, job = 1, name
+        while job in self._logs:
+            count += 1
+            job = f"{name}.{count}"
+        return job
 
     def _ask(self, held: Held) -> None:
         """Let Ray call us when the actor lives, and when it has ended."""
@@ -209,6 +156,8 @@ class RayBackend:
         return reports
 
     def _hear(self, held: Held, what: str, value: Any) -> JobReport | None:
+        if what == _WAITS:
+            return JobReport(job=held.job, status=JobStatus.PENDING, reason=value)
         if what == _BEGAN:
             if isinstance(value, BaseException):
                 return None  # the other question has the same answer
@@ -219,20 +168,11 @@ class RayBackend:
         if type(value).__name__ == "ActorUnavailableError":
             self._timers[held.job] = (time.monotonic() + _AGAIN, _ASK)
             return None
-        told = self._written(held)
+        told = self._places.written(held.job)
         if told is None:
             outcome = Outcome(reason=EndReason.CANCELLED) if held.cancelled else outcome_of(value)
             told = Told(task=_task_of(held), outcome=outcome)
         return self._end(held, told)
-
-    def _written(self, held: Held) -> Told | None:
-        """What the actor wrote down before it was gone."""
-        path = self._told_paths([held.job]).get(held.job, "")
-        try:
-            with open(path, "rb") as file:
-                return decode_told(file.read()) if os.fstat(file.fileno()).st_uid == os.geteuid() else None
-        except (OSError, ValueError):
-            return None
 
     def _end(self, held: Held, told: Told) -> JobReport:
         """It ended: let its actor go, which frees what it holds."""
@@ -281,14 +221,14 @@ class RayBackend:
         import ray
 
         self._cluster.join()
-        self._logs[job] = self._log_of(job)
+        self._logs[job] = self._places.log(job)
         try:
             actor = ray.get_actor(job, namespace=self._cluster.namespace)
         except ValueError:
             self._held[job] = held = Held(job, None, None)
-            told = self._written(held)
+            told = self._places.written(held.job)
             lost = Outcome(reason=EndReason.LOST, message=f"no actor {job} is there, and it left no word")
-            self._arrived.append((job, _TOLD, _wire(told or Told(task="", outcome=lost))))
+            self._arrived.append((job, _TOLD, encode_told(told or Told(task="", outcome=lost))))
         else:
             self._held[job] = held = Held(job, actor, None)
             self._ask(held)
@@ -322,41 +262,24 @@ class RayBackend:
         return {}
 
     def logs(self, job: str) -> list[str]:
-        log = self._logs.get(job) or self._log_of(job)
+        log = self._logs.get(job) or self._places.log(job)
         return [log] if log else []
-
-    def _log_of(self, job: str) -> str:
-        """The log of an attempt of any run of the work folder (empty: it is of none)."""
-        told = self._told_paths([job]).get(job)
-        if told is None:
-            return ""
-        run, number = RunFolder(os.path.dirname(os.path.dirname(told))), job.rpartition("-")[2]
-        return run.attempt_log(int(number, 36))
 
     def find(self, names: Sequence[str]) -> dict[str, str]:
         """Those whose actors live, by one question, and those that have written down their end."""
         import ray
 
         self._cluster.join()
-        alive = {
+        wanted = set(names)
+        alive = [
             one["name"]
             for one in ray.util.list_named_actors(all_namespaces=True)
-            if one["namespace"] == self._cluster.namespace
-        }
-        told = self._told_paths([name for name in names if name not in alive])
-        return {name: name for name in names if name in alive or os.path.exists(told.get(name, ""))}
-
-    def _told_paths(self, names: Sequence[str]) -> dict[str, str]:
-        """Where these attempts write down their ends: in the folders of their runs."""
-        state = StateFolder(self._workdir)
-        wanted = {name.rpartition("-")[0] for name in names}
-        runs = {job_prefix(run).rstrip("-"): state.run(run) for run in state.run_ids()} if wanted else {}
-        found = {}
-        for name in names:
-            prefix, _, number = name.rpartition("-")
-            if prefix in runs:
-                found[name] = runs[prefix].result(int(number, 36))
-        return found
+            if one["namespace"] == self._cluster.namespace and attempt_of(one["name"]) in wanted
+        ]
+        found = {attempt_of(job): job for job in sorted(alive, key=launch_of)}  # the last one of each
+        told = self._places.told([name for name in names if name not in found])
+        found.update((name, name) for name, path in told.items() if os.path.exists(path))
+        return {name: found[name] for name in names if name in found}
 
     def fileno(self) -> int | None:
         return self._steps.reader
@@ -377,9 +300,3 @@ class RayBackend:
 
 def _task_of(held: Held) -> str:
     return held.submission.task.id if held.submission is not None else ""
-
-
-def _wire(told: Told) -> bytes:
-    from treadle.backends.ray_ticket import encode_told
-
-    return encode_told(told)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from treadle.records.event import EndReason, Outcome
 
-_OOM = ("OutOfMemory", "out of memory", "memory usage threshold", "memory pressure", "OOM killed")
-_NODE = ("node has died", "node died", "node is dead", "Node failure", "node was terminated", "its node")
+_OOM = ("OutOfMemory", "running low on memory", "memory usage threshold", "memory pressure")
+_NODE = ("its node has died", "its node died", "node it was running on is dead", "node was terminated")
 _NEVER = ("RuntimeEnvSetupError", "ActorUnschedulableError")
 _SHOWN = 600
 
