@@ -4,8 +4,9 @@
     job ids -> poll argv               -> (exit code, stdout, stderr) -> Rows | Silence
     job ids -> accounting argv         -> (exit code, stdout, stderr) -> Accounts | Silence
 
-A job id is what this element is called in every later question: `25_3` (SLURM), `123[4].host` (PBS),
-`123.4` (SGE), `123[4]` (LSF) for elements of arrays, the plain id for single jobs.
+A job id is what this element is called in every later question: `25_3` (SLURM), `123[4]` (PBS, without
+the server, whose name comes in several spellings), `123.4` (SGE), `123[4]` (LSF) for elements of arrays,
+the plain id for single jobs; `25_3;name` where SLURM was told a cluster.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Request(Struct, frozen=True, kw_only=True):
     `script` and `log` are absolute; in the log of an array the dialect puts its own word for the index.
     `running` bounds the elements that run at once (0: no bound). `time_limit` in seconds and memory in
     bytes stand in `resources`; `comment` names run, task and attempt. `exclude` are nodes to be avoided.
+    `signal_before`: SIGTERM so many seconds before the time limit, where the scheduler can (0: not).
     """
 
     name: str
@@ -57,6 +59,7 @@ class Request(Struct, frozen=True, kw_only=True):
     comment: str = ""
     exclude: tuple[str, ...] = ()
     requeue: bool = False
+    signal_before: int = 0
 
 
 class Answer(Struct, frozen=True):
@@ -157,6 +160,11 @@ class Dialect(Protocol):
         ...
 
     @property
+    def environment(self) -> dict[str, str]:
+        """Variables to be set for its commands, after the scrubbing; answers are read without them too."""
+        ...
+
+    @property
     def name_length(self) -> int:
         """The longest job name that comes back whole."""
         ...
@@ -174,6 +182,10 @@ class Dialect(Protocol):
         ...
 
     def submitted(self, said: Said) -> Answer: ...
+
+    def log_of(self, log: str, index: int) -> str:
+        """Where the output of one element goes, whose array was told `log` (0: a single job)."""
+        ...
 
     def element(self, array: str, index: int) -> str:
         """The id of one element of an array."""
