@@ -322,6 +322,48 @@ def another_version_is_refused_with_both_named() -> None:
     assert f"Treadle {__version__}" in str(root), root
 
 
+def what_waits_for_a_larger_cluster_says_so() -> None:
+    """More than any node has: it waits, with the reason, and can be cancelled before it began."""
+    from msgspec.structs import replace
+
+    from treadle.backends.ray_backend import RayBackend
+    from treadle.backends.ray_cluster import RayCluster
+    from treadle.engine.backend import JobStatus
+    from treadle.plan.task import Resources
+    from treadle.records.event import EndReason
+
+    backend = RayBackend(RayCluster(ADDRESS), workdir=os.getcwd())
+    (one, _) = commands()
+    (answer,) = backend.submit([replace(one, resources=Resources(threads=1000))])
+    (report,) = backend.poll([answer.job])
+    assert report.status is JobStatus.PENDING
+    assert "1000 CPU" in report.reason
+    assert backend.find([one.name]) == {one.name: answer.job}
+    backend.cancel([answer.job])
+    outcomes: list[Any] = []
+
+    def turn() -> bool:
+        outcomes.extend(report.outcome for report in backend.poll([answer.job]) if report.outcome)
+        return bool(outcomes)
+
+    until(turn, "its end is told")
+    assert outcomes[0].reason is EndReason.CANCELLED
+    assert not counted("runs1")
+
+
+def the_protocol_of_ray_clients_will_do() -> None:
+    """`ray://`: the driver itself need not be a node of the cluster."""
+    from treadle import RayClient
+
+    client = RayClient("ray://127.0.0.1:10001")
+    good = StepSpec("good", fn=lambda out: "made", resources=ONE)
+    bad = StepSpec("bad", fn=lambda out: os._exit(3), resources=ONE)
+    with pytest.raises(StepRunError, match="1 step failed"):
+        StepRunner(client=client).run([good, bad])
+    assert good.load() == "made"
+    client.close()
+
+
 def large_functions_travel_in_files() -> None:
     """What Ray would put into its object store, where it ends with the driver, goes by a private file."""
     ballast = os.urandom(300_000)

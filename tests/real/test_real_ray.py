@@ -30,6 +30,8 @@ SCENARIOS = [
     "a_command_is_adopted_by_its_name",
     "a_command_ends_with_its_killed_actor",
     "another_version_is_refused_with_both_named",
+    "what_waits_for_a_larger_cluster_says_so",
+    "the_protocol_of_ray_clients_will_do",
     "large_functions_travel_in_files",
     "jobs_of_the_client",
     "a_cluster_of_our_own_starts_and_ends",
