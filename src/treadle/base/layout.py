@@ -172,6 +172,12 @@ class StateFolder(Struct, frozen=True):
         return os.path.join(self.root, "artifacts")
 
 
+def is_artifact_record(path: str) -> bool:
+    """Whether it is the record of an artifact."""
+    folder, _, name = path.rpartition("/")
+    return name.endswith(".json") and not name.endswith(f"{_STATUS}.json") and folder.endswith(ARTIFACT_STATE)
+
+
 class ArtifactPlaces(Struct, frozen=True):
     """All that stands beside an artifact, found from its output path (absolute, or a URL) alone."""
 

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from treadle.decide.reading import Reading
 from treadle.decide.reason import OutputNeeded, Upstream
+from treadle.plan.paths import record_of
 from treadle.plan.task import ScheduledPlan, ScheduledTask
 
 
@@ -124,7 +125,7 @@ class Cascade:
             reading = Reading([path for path in task.inputs if path not in task.ancient])
             self._following[task.id] = reading
         maker = self._tasks[need]
-        made = maker.outputs if maker.call is None else (maker.call.path,)
+        made = maker.outputs if maker.call is None else (maker.call.path, record_of(maker.call.path))
         return any(path in reading for path in made)
 
     def _is_remote(self, task: str) -> bool:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection
 
 from treadle.base.files import Stat, digest_file, digest_folder, look
+from treadle.base.layout import is_artifact_record
 from treadle.decide.folder import folder_stat, own_below
 from treadle.plan.task import ScheduledTask
 from treadle.plan.tokens import MARK, bind
@@ -76,7 +77,12 @@ def looker(task: ScheduledTask, known: Look, workdir: str, flowdir: str = "") ->
 
 
 def digest_of(place: str, folder: bool, limit: int | None, without: Collection[str] = ()) -> str:
-    """The digest of a file or folder. Raises `DiskError`."""
+    """The digest of a file or folder; of the record of an artifact that of what it tells of. Raises
+    `DiskError`."""
+    if not folder and is_artifact_record(place):
+        from treadle.decide.artifact import digest_record  # workflows without steps do without
+
+        return digest_record(place)
     return digest_folder(place, limit, without) if folder else digest_file(place)
 
 

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from posixpath import normpath
 
+from treadle.base.layout import ArtifactPlaces
 from treadle.plan.task import Draft
 
 _NO_NAME = ("", ".", "..")
@@ -37,8 +38,20 @@ def is_url(path: str) -> bool:
 
 
 def made_by(draft: Draft) -> tuple[str, ...]:
-    """The paths that a task makes: its outputs; of a step its artifact."""
-    return draft.outputs if draft.call is None else (draft.call.path,)
+    """The paths that a task makes: its outputs; of a step its artifact, and the record of it where others
+    may read that."""
+    call = draft.call
+    if call is None:
+        return draft.outputs
+    return (call.path, record_of(call.path)) if draft.inputs and not is_url(call.path) else (call.path,)
+
+
+def record_of(artifact: str) -> str:
+    """The record of an artifact, as a path of a plan: what a step reads of the steps below it.
+
+    A step may make nothing at its path and give a value; the record tells of both.
+    """
+    return normal(ArtifactPlaces(artifact if "/" in artifact else f"./{artifact}").record)
 
 
 def normal_draft(draft: Draft) -> Draft:
