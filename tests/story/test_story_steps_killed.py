@@ -77,9 +77,8 @@ def test_ctrl_c_ends_in_order_and_is_recorded(tmp_path: pathlib.Path) -> None:
     states = [json.loads(path.read_text())["state"] for path in sorted(beside.glob("*.status.json"))]
     assert states
     assert set(states) == {"interrupted"}
-    assert not list(beside.glob("*.json")) or not [
-        path for path in beside.glob("*.json") if not path.name.endswith(".status.json")
-    ]
+    assert not [path for path in beside.glob("*.json") if not path.name.endswith(".status.json")]
+    assert not list(beside.glob("*.lease.*"))
 
 
 def test_ctrl_c_is_bounded_though_a_thread_does_not_listen(tmp_path: pathlib.Path) -> None:

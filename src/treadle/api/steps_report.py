@@ -36,7 +36,7 @@ class StepReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reasons: tuple[AnyReason, ...] = ()
 
 
-class RunReport(Struct, frozen=True, kw_only=True):
+class RunReport(Struct, frozen=True, kw_only=True, dict=True):
     """What came of a run of steps.
 
     `steps` are in plan order; of a stream only those that failed or were blocked, while `counts` (of steps by
@@ -58,12 +58,23 @@ class RunReport(Struct, frozen=True, kw_only=True):
         Raises KeyError when it is not in the report.
         """
         name = step if isinstance(step, str) else step.name_with_hash
-        found = [one for one in self.steps if one.step == name]
-        if not found and isinstance(step, str):
-            found = [one for one in self.steps if one.step.rpartition("_")[0] == name]
-        if len(found) != 1:
-            raise KeyError(f"{name}: {len(found)} steps of that name in the report")
-        return found[0]
+        found = self._lines.get(name)
+        if found is None:
+            several = name in self._lines
+            raise KeyError(f"several steps are named {name}" if several else f"no step {name} in the report")
+        return found
+
+    @property
+    def _lines(self) -> dict[str, StepReport | None]:
+        """The lines by name with hash, and by name (None: several steps have it)."""
+        known: dict[str, StepReport | None] | None = self.__dict__.get("lines")
+        if known is None:
+            known = self.__dict__["lines"] = {}
+            for line in self.steps:
+                name = line.step.rpartition("_")[0]
+                known[name] = None if name in known else line
+            known.update((line.step, line) for line in self.steps)
+        return known
 
     def __iter__(self) -> Iterator[StepReport]:
         return iter(self.steps)
