@@ -102,7 +102,7 @@ class Modules:
                 known=frozenset(seen),
                 book=book,
             )
-            see_possible(expanded.drafts, book)
+            see_possible(expanded.drafts, book, expanded.seen)
             drafts += expanded.drafts
             seen.update(expanded.seen)
         return StepDrafts(tuple(with_made_inputs(drafts, book)), book, seen)

@@ -17,6 +17,7 @@ from treadle.api.pipe import Planned
 from treadle.base.names import step_id
 from treadle.decide.reason import Decision, Verdict
 from treadle.plan.build import build
+from treadle.plan.paths import is_url, record_of
 from treadle.plan.task import Draft, Where
 from treadle.rules.expand.expansion import Expansion
 from treadle.rules.schema import Workflow
@@ -97,7 +98,7 @@ def steps_planned(
         client_is_local=places.client_is_local,
         known=known,
     )
-    see_possible(expanded.drafts, expanded.book)
+    see_possible(expanded.drafts, expanded.book, expanded.seen)
     drafts = with_made_inputs(expanded.drafts, expanded.book, made)
     workflow = workflow or Workflow(file="", folder=places.workdir, name=NAME)
     plan = build(
@@ -107,8 +108,9 @@ def steps_planned(
         roots=tuple(dict.fromkeys((places.workdir, os.path.realpath(places.workdir)))),
         known=known,
     )
-    if made and not plan.sources.isdisjoint(made.values()):
-        plan = replace(plan, sources=plan.sources.difference(made.values()))
+    if made:
+        earlier = {path for artifact in made.values() for path in _read_of(artifact)}
+        plan = replace(plan, sources=plan.sources - earlier)
     return Planned(
         workflow=workflow,
         expansion=Expansion(drafts=()),
@@ -120,13 +122,14 @@ def steps_planned(
     )
 
 
-def see_possible(drafts: Sequence[Draft], book: StepBook) -> None:
-    """See that the current client can do what the steps ask for that go to it. Raises `StepError`."""
-    asking = [
-        book[step_id(call.step, call.identity)].spec
-        for draft in drafts
-        if (call := draft.call) is not None and call.where is not Where.THREAD
-    ]
+def see_possible(drafts: Sequence[Draft], book: StepBook, seen: Mapping[str, Seen]) -> None:
+    """See that the current client can do what the steps ask for that are to be made. Raises `StepError`."""
+    asking = []
+    for draft in drafts:
+        if draft.call is not None and draft.call.where is not Where.THREAD:
+            task = step_id(draft.call.step, draft.call.identity)
+            if book[task].wanted or seen[task].state is not ArtifactState.COMPLETE:
+                asking.append(book[task].spec)
     if asking:
         from treadle.backends.clients import current_client, refuse_impossible
 
@@ -163,5 +166,15 @@ def _with_made(draft: Draft, book: StepBook, paths: Mapping[str, str]) -> Draft:
     spec = book[step_id(draft.call.step, draft.call.identity)].spec
     if not spec.bears_inputs:
         return draft
-    made = [paths[dep.identity] for dep in spec.deps if dep.bears_inputs and dep.identity in paths]
+    made = [
+        path
+        for dep in spec.deps
+        if dep.bears_inputs and dep.identity in paths
+        for path in _read_of(paths[dep.identity])
+    ]
     return replace(draft, inputs=tuple(dict.fromkeys((*draft.inputs, *made)))) if made else draft
+
+
+def _read_of(artifact: str) -> tuple[str, ...]:
+    """What is read of an artifact: what stands there, and the value that its record holds."""
+    return (artifact,) if is_url(artifact) else (artifact, record_of(artifact))

@@ -12,6 +12,7 @@ from itertools import repeat
 
 from treadle.base.errors import DiskError
 from treadle.base.files import look
+from treadle.base.layout import is_artifact_record
 from treadle.decide.folder import folder_stat, own_below
 from treadle.decide.look import digest_of, look_at, place_of, proves, readable, record_of
 from treadle.decide.options import Options
@@ -142,7 +143,12 @@ class Scan:
             self.fresh.discard(path)
             self.wanted.pop(path, None)
             return
-        comparable = old is not None and old.digest and old.size == now.size and old.folder == now.folder
+        comparable = (
+            old is not None
+            and old.digest
+            and old.folder == now.folder
+            and (old.size == now.size or is_artifact_record(path))  # that holds times as well
+        )
         if (read or comparable) and readable(now, limit):
             self.wanted.setdefault(path, limit)
 
