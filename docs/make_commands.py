@@ -20,29 +20,37 @@ ABOUT = {
     "run": (
         "Runs what must run: what `treadle plan` shows. At a terminal it asks first when more than an "
         "hour of finished work would be done again. After a failure nothing new is started, what runs "
-        "is let end, and the exit code is 1. Ctrl-C ends what runs, in good order; a second one ends "
+        "is let end, and the exit code is 1; a pipeline goes on with what the failure leaves. Ctrl-C ends what runs, in good order; a second one ends "
         "it at once."
     ),
     "plan": (
-        "Shows what would run, and why. Takes no lock and writes nothing. A line per rule goes to "
-        "stdout; what it adds up to goes to stderr."
+        "Shows what would run, and why. Takes no lock and writes nothing. A line per rule and per step "
+        "goes to stdout; what it adds up to goes to stderr. Of a pipeline that yields its steps it takes "
+        "the first 10,000."
     ),
     "dry-run": "Another name for `plan`.",
     "why": (
         "Explains the decision on a task, with old and new text where a command changed. A cascade is "
-        "told with its beginning."
+        "told with its beginning. Of a step without an artifact it shows the nearest one from before, and "
+        "what differs."
     ),
     "status": (
         "How the last run went, or goes. Reads the records only, so it works while a run is on, and "
-        "without the workflow file."
+        "without the workflow file; that may be named for the folder that it stands in."
     ),
     "logs": (
-        "What tasks wrote to stdout and stderr: of the last attempt of each, in the newest run that tried it."
+        "What tasks wrote to stdout and stderr: of the last attempt of each, in the newest run that tried it. Steps "
+        "that run in a thread have no log: they print where the run does."
     ),
     "exec": (
         "Runs one task in front of you, with your terminal, and records nothing. Its inputs must be "
         "there. Its exit code is yours. Outputs are written as in a run, but the next run does not "
-        "take them for done."
+        "take them for done. The function of a step is called with a path in a temporary folder, which is "
+        "named; nothing is published."
+    ),
+    "path": (
+        "Prints where the artifacts of steps stand: a path or a URL each. Looks at none of them. Without "
+        "names: of the steps that the file lists."
     ),
     "graph": "Draws the plan: a node per rule with the number of its tasks.",
     "check": (
@@ -61,7 +69,10 @@ ABOUT = {
     "clean": (
         "Deletes outputs, logs and benchmark files of the tasks that are named (without names: of "
         "all); the next run makes them again. It lists them and asks. Files that no task makes are "
-        "never touched; what Treadle did not make, or somebody changed since, only with `--all`."
+        "never touched; what Treadle did not make, or somebody changed since, only with `--all`. "
+        "With `--artifacts` it deletes the artifacts of the steps that are named, or, with "
+        "`--unreachable`, those below the prefix that no step of the file names, builds on or grows; name "
+        "every pipeline that shares the prefix. What is being made stays, and so do development versions."
     ),
     "unlock": (
         "Removes a lock that was left behind. Reads no workflow. The lock of a run of your own that "
@@ -74,7 +85,7 @@ ABOUT = {
 }
 
 EVERYWHERE = ("help", "quiet", "json")
-WITH_WORKFLOW = ("words", "workdir", "config", "samples", "strict")
+WITH_WORKFLOW = ("words", "workdir", "config", "prefix", "samples", "strict")
 
 
 def renewed(page: str) -> str:

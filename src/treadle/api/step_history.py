@@ -77,12 +77,13 @@ def _deps(old: tuple[Dep, ...], new: tuple[Dep, ...]) -> Iterator[FieldChange]:
     """Which of the steps below are others, by name; several of one name are told together."""
     before, now = _by_name(old), _by_name(new)
     for name in sorted({*before, *now}):
-        if before.get(name) != now.get(name):
-            yield FieldChange(f"built on {name}", before.get(name, ""), now.get(name, ""))
+        was, is_ = before.get(name, set()), now.get(name, set())
+        if was != is_:
+            yield FieldChange(f"built on {name}", ", ".join(sorted(was - is_)), ", ".join(sorted(is_ - was)))
 
 
-def _by_name(deps: tuple[Dep, ...]) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
+def _by_name(deps: tuple[Dep, ...]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
     for dep in deps:
-        found.setdefault(dep.name, []).append(dep.identity[:12])
-    return {name: ", ".join(sorted(hashes)) for name, hashes in found.items()}
+        found.setdefault(dep.name, set()).add(dep.identity[:12])
+    return found

@@ -14,7 +14,7 @@ from treadle.base.units import format_duration
 from treadle.cli.again import Again
 from treadle.cli.printer import Printer
 from treadle.cli.streams import Lasting
-from treadle.cli.words import ENDS, count, listed, notice, outcome, visible
+from treadle.cli.words import ENDS, count, ends_of, listed, notice, outcome, visible
 from treadle.records.event import AttemptEnded, End, Event, Noticed, TaskSettled
 from treadle.report.tally import Tally
 
@@ -225,7 +225,8 @@ def last_words(
 
     `errors` are the exceptions of steps that failed, by task id: such a step has no log to look at.
     """
-    numbers = [f"{number} {ENDS[end]}" for end, number in tally.ends.items() if number]
+    ends = ends_of(tally.workflow)
+    numbers = [f"{number} {ends[end]}" for end, number in tally.ends.items() if number]
     lines = [f"{', '.join(numbers) or 'nothing was run'} in {format_duration(max(0.1, round(seconds, 1)))}"]
     for failure in tally.failures[:20]:
         lines.append(printer.style(f"{failure.task} {outcome(failure.outcome)}", "red", err=True))

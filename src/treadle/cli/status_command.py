@@ -14,7 +14,7 @@ from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.units import format_duration
 from treadle.cli.again import Again
 from treadle.cli.printer import Printer
-from treadle.cli.words import ENDS, RUN_STATES, count, listed, outcome
+from treadle.cli.words import RUN_STATES, count, ends_of, listed, outcome
 from treadle.records.event import End
 from treadle.records.journal import read_journal
 from treadle.records.past import journaled_runs
@@ -138,7 +138,8 @@ def _lines(tally: Tally, folder: RunFolder, printer: Printer, again: Again) -> I
     if tally.started and (tally.ended or state is RunState.RUNNING):
         seconds = (tally.ended or now) - tally.started
         yield f"  {format_duration(max(round(seconds, 1), 0.1))} since the start"
-    numbers = [f"{number} {ENDS[end]}" for end, number in tally.ends.items() if number]
+    ends = ends_of(tally.workflow)
+    numbers = [f"{number} {ends[end]}" for end, number in tally.ends.items() if number]
     left = tally.will_run - tally.settled
     if left > 0 and tally.ended is None:
         numbers.append(f"{left} to go")
@@ -167,5 +168,7 @@ def _run_lines(runs: list[KeptRun], printer: Printer) -> Iterator[str]:
     for one in runs:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.started)) if one.started else "?" * 16
         state = printer.style(f"{RUN_STATES[one.state]:<11}", _COLOURS.get(one.state, "yellow"))
-        counts = ", ".join(f"{one.counts[end]} {ENDS[end]}" for end in End if one.counts.get(end))
+        counts = ", ".join(
+            f"{one.counts[end]} {ends_of(one.workflow)[end]}" for end in End if one.counts.get(end)
+        )
         yield f"{one.run}  {when}  {one.workflow:<{width}}  {state}  {counts or 'nothing yet'}"

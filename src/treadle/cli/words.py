@@ -42,6 +42,12 @@ ENDS = {
     End.CANCELLED: "cancelled",
 }
 
+
+def ends_of(workflow: str) -> dict[End, str]:
+    """The words for ends in runs of a workflow, or of a pipeline: its steps are cached."""
+    return {**ENDS, End.UP_TO_DATE: CACHED} if workflow.endswith(".py") else ENDS
+
+
 RUN_STATES = {
     RunState.RUNNING: "running",
     RunState.DONE: "done",
