@@ -17,7 +17,7 @@ from treadle.backends.last_breath import Lifeline
 from treadle.backends.lease_watch import LeaseWatch, Watched
 from treadle.backends.origins import Origins
 from treadle.backends.payload import encode, make_private_folder, worker_argv, write_payload
-from treadle.backends.step_ends import clear_after, reason_of, untold_error, warn_of_lost
+from treadle.backends.step_ends import clear_after, published_by, reason_of, untold_error, warn_of_lost
 from treadle.backends.step_threads import StepThreads, ThreadJob
 from treadle.backends.store_syncs import StoreSyncs
 from treadle.base.errors import DiskError
@@ -31,7 +31,6 @@ from treadle.records.event import EndReason, Outcome, Usage
 from treadle.steps.book import Entry, StepBook
 from treadle.steps.order import Done, Order, order_of
 from treadle.steps.owner import this_owner
-from treadle.steps.paths import is_url
 from treadle.steps.perform import in_a_line, own_frames_off, perform
 from treadle.steps.record import ArtifactRecord, Owner
 from treadle.steps.store import ArtifactStore
@@ -161,9 +160,11 @@ class LocalSteps:
         if outcome.reason is EndReason.OK or (outcome.reason is EndReason.APP and not outcome.message):
             message = f"its worker process ended with exit code {outcome.exit_code} in the middle (os._exit?)"
             outcome = replace(outcome, reason=EndReason.APP, message=message)
-        entry = self._book[submission.task.id]
-        if not is_url(entry.path):  # what was staged goes with the process
-            clear_after(entry, attempt_name(submission), outcome)
+        entry, attempt = self._book[submission.task.id], attempt_name(submission)
+        store = self._store_of(entry.path)
+        if record := published_by(store, entry, attempt):
+            return self._done(job, record, replace(outcome, reason=EndReason.OK, message=""))
+        clear_after(store, entry, attempt, outcome)
         return self._failed(job, untold_error(submission, outcome), outcome)
 
     def take(self) -> list[JobReport]:

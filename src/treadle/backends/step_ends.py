@@ -10,8 +10,9 @@ from treadle.base.layout import ArtifactPlaces
 from treadle.engine.backend import Submission
 from treadle.records.event import EndReason, Outcome
 from treadle.steps.book import Entry
-from treadle.steps.record import ArtifactRecord, ArtifactStatus, Standing
-from treadle.steps.stores import store_for
+from treadle.steps.paths import is_url
+from treadle.steps.record import ArtifactRecord, ArtifactState, ArtifactStatus, Standing
+from treadle.steps.store import ArtifactStore
 
 _TAIL_LINES, _TAIL_BYTES = 20, 4000
 
@@ -61,14 +62,23 @@ def log_tail(log: str) -> str:
     return "\n".join(lines[-_TAIL_LINES:])
 
 
-def clear_after(entry: Entry, attempt: str, outcome: Outcome) -> None:
+def published_by(store: ArtifactStore, entry: Entry, attempt: str) -> ArtifactRecord | None:
+    """The record of an attempt that was killed after it had published, as its last deed."""
+    with suppress(DiskError):
+        seen = store.look(entry.path, entry.spec.identity, mend=True)
+        if seen.state is ArtifactState.COMPLETE and seen.record is not None:
+            return seen.record if seen.record.provenance.attempt == attempt else None
+    return None
+
+
+def clear_after(store: ArtifactStore, entry: Entry, attempt: str, outcome: Outcome) -> None:
     """Do what a killed worker could not: remove what it made, say how it ended."""
-    store, places = store_for(entry.path), ArtifactPlaces(entry.path)
     ours = outcome.reason is EndReason.CANCELLED
     with suppress(DiskError):
-        if not entry.spec.resumable:
-            store.discard(places.work(attempt))
-        if store.holder(entry.path) is None:  # else someone is at it already
+        if not entry.spec.resumable and not is_url(entry.path):  # what is staged goes with the process
+            store.discard(ArtifactPlaces(entry.path).work(attempt))
+        holder = store.holder(entry.path)
+        if holder is None or holder.attempt == attempt:  # else someone is at it already
             store.tell(
                 entry.path,
                 ArtifactStatus(

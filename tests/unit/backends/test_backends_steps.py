@@ -218,6 +218,18 @@ def test_a_worker_that_is_killed_is_the_failure_of_its_step(steps, number):
     assert steps.perform(again).reason is EndReason.OK
 
 
+def test_what_was_published_by_a_worker_that_was_killed_then_counts(steps):
+    def fn(out):
+        sys.modules["__main__"].encode_answer = lambda answer: os.kill(os.getpid(), signal.SIGKILL)
+        writes("whole")(out)
+
+    spec = StepSpec("train", fn=fn)
+    outcome = steps.perform(spec)
+    assert (outcome.reason, outcome.signal) == (EndReason.OK, signal.SIGKILL)
+    assert steps.book.records[spec.task_id] == steps.seen(spec).record
+    assert steps.content(spec) == "whole"
+
+
 def assert_clean(steps, spec, state=Standing.FAILED):
     """Nothing of the attempt is left but its status."""
     seen = steps.seen(spec)
