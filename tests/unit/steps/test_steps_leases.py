@@ -184,6 +184,44 @@ def test_a_release_after_a_long_silence_removes_nothing_that_may_be_taken(world:
     assert world.files() == []
 
 
+def test_a_chain_that_is_being_removed_has_no_successors(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    us = this_owner("r.1")
+    dead = Owner(
+        host=us.host, boot=us.boot, pid_namespace=us.pid_namespace, pid=us.pid, started=us.started - 1
+    )
+    world.leases().claim(world.places, dead)
+    lease = world.held("r.2")
+    assert lease.number == 2
+    unlink = os.unlink
+    between: list[LocalLease | Owner] = []
+
+    def slow(path: str) -> None:
+        unlink(path)
+        if not between:
+            monkeypatch.undo()
+            between.append(world.claim("r.3"))
+
+    monkeypatch.setattr(os, "unlink", slow)
+    lease.release()
+    holders = [one for one in (*between, world.claim("r.4")) if isinstance(one, LocalLease)]
+    assert len(holders) == 1
+    holders[0].check()
+
+
+def test_a_holder_whose_clock_is_slow_leaves_the_lease_to_who_took_it(world: World) -> None:
+    lease = world.held("r.1")
+    fast = Clock()
+    thief = Leases(fast, Heartbeats(fast, threaded=False))
+    thief.holder(world.places)
+    fast.shows += PATIENCE
+    other = world.held("r.2", thief)
+    lease.release()
+    other.check()
+    assert world.files() == ["train.lease.1", "train.lease.2"]
+
+
 def test_a_lease_that_took_too_long_to_make_is_none(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others may have seen a torn one in its place, and taken it for dead."""
     create = os.open

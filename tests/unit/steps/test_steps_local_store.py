@@ -169,6 +169,41 @@ def test_many_artifacts_are_synced_at_once_and_vanished_ones_are_no_trouble(
     assert not any(one.stat().st_mode & 0o222 for one in sealed)
 
 
+def test_what_has_no_digest_is_on_the_disk_before_its_record_is(
+    store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    fsync = os.fsync
+
+    def noted(fd: int) -> None:
+        synced.append(os.fstat(fd).st_ino)
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    make(store, tmp_path / "small", b"x" * SMALL)
+    assert synced == []
+    make(store, tmp_path / "large", b"x" * (SMALL + 1))
+    assert synced == [(tmp_path / "large").stat().st_ino]
+    lease, work = begin(store, tmp_path / "folder")
+    work.mkdir()
+    (work / "one").write_bytes(b"x" * (SMALL + 1))
+    end(store, lease, work, tmp_path / "folder")
+    assert sorted(synced[1:]) == sorted(
+        path.stat().st_ino for path in (tmp_path / "folder", tmp_path / "folder" / "one")
+    )
+
+
+def test_what_a_killed_run_did_not_sync_is_synced_by_the_next_one(store: LocalStore, tmp_path: Path) -> None:
+    path = str(tmp_path / "train")
+    make(LocalStore(), tmp_path / "train")
+    store.look(path, SAME)
+    store.sync()
+    assert os.stat(ArtifactPlaces(path).record).st_mode & 0o222
+    store.look(path, SAME, mend=True)
+    store.sync()
+    assert not os.stat(ArtifactPlaces(path).record).st_mode & 0o222
+
+
 # What was moved
 
 
@@ -378,6 +413,22 @@ def test_where_nothing_was_made_the_record_itself_is_not_written_over(tmp_path: 
     filed = read_filed(places.record, places.path)
     assert filed is not None
     assert filed.record == records[0]
+
+
+def test_a_pending_record_that_replaces_another_one_than_stands_there_is_dropped(
+    store: LocalStore, tmp_path: Path
+) -> None:
+    path = tmp_path / "train"
+    record = make(store, path, b"stands")
+    places = ArtifactPlaces(str(path))
+    work = Path(store.work(str(path), "r.2"))
+    work.write_bytes(b"odd")
+    odd = ArtifactRecord(identity=SAME, name="odd", path=str(path), kind=Kind.FILE, size=3)
+    placed = Placed(token="t", inode=work.stat().st_ino, work=work.name, over="another")
+    assert create_filed(places.pending, encode_filed(odd, placed))
+    assert store.look(str(path), SAME, mend=True).record == record
+    assert make(store, path, b"second", "r.3") == record
+    assert path.read_bytes() == b"stands"
 
 
 # Disks that refuse
