@@ -468,11 +468,13 @@ def test_a_worker_whose_lease_was_taken_ends_and_waits_for_the_other(steps, tmp_
 
     def fn(out):
         from treadle.steps import heartbeats, lease
-        from treadle.steps.lease_file import create_lease, encode_lease, new_token
+        from treadle.steps.local_store import LocalStore
 
         lease.BEAT = 0.0
-        usurper = this_owner("usurper.1")
-        os.close(create_lease(ArtifactPlaces(path).lease(2), encode_lease(new_token(), usurper)))
+        now = [0.0]
+        elsewhere = LocalStore(monotonic=lambda: now[0])
+        for now[0] in (0.0, 100.0):  # 90 s of silence, by its own clock
+            elsewhere.claim(path, this_owner("usurper.1"))
         heartbeats.of_this_process.beat()
         time.sleep(300)
 

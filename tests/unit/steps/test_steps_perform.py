@@ -372,11 +372,13 @@ def test_what_is_raised_after_the_lease_was_lost_is_no_failure(tmp_path):
 
 
 def usurp(path: str) -> None:
-    """Take the lease as another host does after 90 s of silence."""
-    from treadle.steps.lease_file import create_lease, encode_lease, new_token
-
+    """Take the lease as another host does after 90 s of silence by its own clock."""
+    now = [0.0]
+    elsewhere = LocalStore(monotonic=lambda: now[0])
     usurper = Owner(host="elsewhere", pid=1, user="them", attempt="usurper.1")
-    os.close(create_lease(ArtifactPlaces(path).lease(2), encode_lease(new_token(), usurper)))
+    assert isinstance(elsewhere.claim(path, usurper), Owner)
+    now[0] = 100.0
+    assert not isinstance(elsewhere.claim(path, usurper), Owner)
 
 
 def test_work_that_is_done_waits_for_its_storage(folder):
