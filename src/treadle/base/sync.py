@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -9,12 +10,13 @@ from functools import cache
 from treadle.base.disk import disk_error
 
 _FEW = 16  # so many syncs of one file each cost about as much as one of a file system
+_NEVER = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # it syncs no folders (SMB), or no such files at all
 
 
 def sync_paths(paths: Sequence[str]) -> None:
     """Wait until these files and folders (their names, not what is in them) are on the disk.
 
-    What is not there any more is passed over, and so is what we may not open. Raises `DiskError`.
+    What is not there any more is passed over, and so is what we may not open or cannot be synced. Raises `DiskError`.
     """
     whole = _syncfs() if len(paths) > _FEW else None
     done: set[int] = set()
@@ -28,6 +30,8 @@ def sync_paths(paths: Sequence[str]) -> None:
         except (FileNotFoundError, NotADirectoryError, PermissionError):
             continue
         except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in _NEVER:
+                continue
             raise disk_error("sync", path, error) from error
 
 
