@@ -20,8 +20,8 @@ ABOUT = {
     "run": (
         "Runs what must run: what `treadle plan` shows. At a terminal it asks first when more than an "
         "hour of finished work would be done again. After a failure nothing new is started, what runs "
-        "is let end, and the exit code is 1; a pipeline goes on with what the failure leaves. Ctrl-C ends what runs, in good order; a second one ends "
-        "it at once."
+        "is let end, and the exit code is 1; a pipeline goes on with what the failure leaves. Ctrl-C "
+        "ends what runs, in good order; a second one ends it at once."
     ),
     "plan": (
         "Shows what would run, and why. Takes no lock and writes nothing. A line per rule and per step "
@@ -39,18 +39,18 @@ ABOUT = {
         "without the workflow file; that may be named for the folder that it stands in."
     ),
     "logs": (
-        "What tasks wrote to stdout and stderr: of the last attempt of each, in the newest run that tried it. Steps "
-        "that run in a thread have no log: they print where the run does."
+        "What tasks wrote to stdout and stderr: of the last attempt of each, in the newest run that tried "
+        "it. Steps that run in a thread have no log: they print where the run does."
+    ),
+    "path": (
+        "Prints where the artifacts of steps stand: a path or a URL each. Looks at none of them. Without "
+        "names: of the steps that the file lists."
     ),
     "exec": (
         "Runs one task in front of you, with your terminal, and records nothing. Its inputs must be "
         "there. Its exit code is yours. Outputs are written as in a run, but the next run does not "
         "take them for done. The function of a step is called with a path in a temporary folder, which is "
         "named; nothing is published."
-    ),
-    "path": (
-        "Prints where the artifacts of steps stand: a path or a URL each. Looks at none of them. Without "
-        "names: of the steps that the file lists."
     ),
     "graph": "Draws the plan: a node per rule with the number of its tasks.",
     "check": (
