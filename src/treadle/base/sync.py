@@ -16,7 +16,8 @@ _NEVER = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # it syncs no folders (SMB
 def sync_paths(paths: Sequence[str]) -> None:
     """Wait until these files and folders (their names, not what is in them) are on the disk.
 
-    What is not there any more is passed over, and so is what we may not open or cannot be synced. Raises `DiskError`.
+    What is not there any more is passed over, and so is what may not be opened or cannot be synced.
+    Raises `DiskError`.
     """
     whole = _syncfs() if len(paths) > _FEW else None
     done: set[int] = set()
