@@ -26,6 +26,8 @@ NO_CODES = {
     "auto-discovered",
     "treadle-aside",
     "treadle-heart",
+    "treadle-plan",
+    "treadle-pull",
     "treadle-store",
 }
 # Codes that are put together, by the text that does it.

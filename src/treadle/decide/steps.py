@@ -117,12 +117,12 @@ class Artifacts:
         message = f"{call.path} holds the artifact of another step than {task.id}: {told(record, call)}"
         if call.drift == "warn":
             hint = "the old one is served; give the step another output path to make it anew"
-            self._drifted.append(Diagnostic("drift", message, task.place, hint, Severity.WARNING))
+            self._drifted.append(Diagnostic("artifact-drift", message, task.place, hint, Severity.WARNING))
             return DRIFTED
         hint = (
             "give the step another output path, remove the old artifact, or serve the old one: drift='warn'"
         )
-        self._refused.append(Diagnostic("drift", message, task.place, hint))
+        self._refused.append(Diagnostic("artifact-drift", message, task.place, hint))
         return STANDS
 
     def _failed_before(self, call: Call, status: ArtifactStatus | None) -> FailedBefore:

@@ -169,7 +169,7 @@ def test_another_identity_at_the_path_refuses_the_run_with_the_fields_that_diffe
     with pytest.raises(StepError) as caught:
         drifted(tmp_path, "error").decide()
     (found,) = caught.value.diagnostics
-    assert found.code == "drift"
+    assert found.code == "artifact-drift"
     for change in ("gone: true -> (none)", "layers.deep: 1 -> 2", "lr: 0.0003 -> 0.0001", "version: v0"):
         assert change in found.message
     assert "drift='warn'" in found.hint
@@ -179,7 +179,7 @@ def test_a_drifted_step_can_be_served_as_it_is_and_that_is_said(tmp_path: Path) 
     decision = drifted(tmp_path, "warn").decide()
     (answer,) = decision.answers.values()
     assert answer == Answer(Verdict.UP_TO_DATE, note="drifted")
-    assert [note.code for note in decision.notes] == ["drift"]
+    assert [note.code for note in decision.notes] == ["artifact-drift"]
 
 
 def test_steps_that_differ_in_nothing_but_their_deps_are_told_so(tmp_path: Path) -> None:
