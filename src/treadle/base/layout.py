@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 from msgspec import Struct
 
@@ -10,6 +11,10 @@ from treadle.base.digest import ARTIFACT_STATE, blake2b
 from treadle.base.disk import disk_error
 
 STATE = ".treadle"
+EXIT_FILE = "exit.json"
+
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
+_WORDS = 60  # characters of a task's id in the name of a folder
 
 
 def private_log(log: str) -> str:
@@ -88,6 +93,71 @@ class RunFolder(Struct, frozen=True):
     def input_list(self, n: int) -> str:
         """The `{input.list}` file of attempt `n`."""
         return f"{self.root}/texts/{n}.list"
+
+    @property
+    def jobs(self) -> str:
+        """What was sent to a scheduler: one folder for each submission."""
+        return os.path.join(self.root, "jobs")
+
+    def job(self, n: int, task: str) -> JobFolder:
+        """The folder of the submission whose first attempt is `n`, of the task with the id `task`.
+
+        Its name is of letters, digits, `.`, `_` and `-` alone: schedulers give other characters a meaning
+        in paths of output files.
+        """
+        words = _NOT_PLAIN.sub("-", task)[:_WORDS].strip("-.")
+        return JobFolder(f"{self.root}/jobs/{n}-{words}")
+
+
+class JobFolder(Struct, frozen=True):
+    """One submission to a scheduler, `.treadle/runs/<run>/jobs/<n>-<task>/`: a job or a whole array.
+
+    Attempts in it are told apart by their number `n`, starts of an attempt by theirs, from 1.
+    """
+
+    root: str
+
+    @property
+    def script(self) -> str:
+        return f"{self.root}/job.sh"
+
+    @property
+    def id(self) -> str:
+        """What the scheduler calls it."""
+        return f"{self.root}/job.id"
+
+    @property
+    def status(self) -> str:
+        return f"{self.root}/status.json"
+
+    @property
+    def log(self) -> str:
+        """What the wrapper and the scheduler say; what a command writes is in the log of its attempt."""
+        return f"{self.root}/log"
+
+    def part(self, n: int) -> str:
+        """What element of an array whose first attempt is `n` does, where it is too long for the script."""
+        return f"{self.root}/{n}.part.sh"
+
+    def secrets(self, n: int) -> str:
+        """The environment of an attempt that holds secrets: 0600."""
+        return f"{self.root}/{n}.secrets.sh"
+
+    def start_stem(self, n: int) -> str:
+        """What the path of each start of an attempt begins with; its number follows."""
+        return f"{self.root}/{n}."
+
+    def start(self, n: int, number: int) -> str:
+        """A folder, made by the job: start `number` of an attempt is taken."""
+        return f"{self.start_stem(n)}{number}"
+
+    def exit(self, n: int, number: int) -> str:
+        """The end of a start of an attempt."""
+        return f"{self.start(n, number)}/{EXIT_FILE}"
+
+    def refused(self, n: int) -> str:
+        """A folder, made by the job: an attempt was started once more, and must not be."""
+        return f"{self.root}/{n}.refused"
 
 
 class StateFolder(Struct, frozen=True):
