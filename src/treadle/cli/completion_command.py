@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from collections.abc import Iterator
 
 from treadle.base.errors import OptionError
 
@@ -19,8 +20,19 @@ def execute(args: argparse.Namespace) -> int:
         raise OptionError(
             "completion needs the package shtab", hint="pip install 'treadle[completion]'"
         ) from None
-    print(shtab.complete(whole_parser(), shell=args.shell))
+    parser = whole_parser()
+    for action in _taking_files(parser):
+        action.complete = shtab.FILE  # type: ignore[attr-defined]
+    print(shtab.complete(parser, shell=args.shell))
     return 0
+
+
+def _taking_files(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """The arguments of commands where a workflow or a pipeline may stand first."""
+    for group in parser._actions:
+        if isinstance(group, argparse._SubParsersAction):
+            for sub in group.choices.values():
+                yield from (one for one in sub._actions if one.dest in ("words", "file", "tasks"))
 
 
 def whole_parser() -> argparse.ArgumentParser:
