@@ -15,7 +15,8 @@ ARGUMENT_LENGTH = 100_000
 MOST_INDICES = 200_000
 """A range of more elements than this is no array of ours, and is not written out."""
 
-_PLAIN = re.compile(r"[\w./+@%:=,~-]+\Z")
+# The last two are the words for an element's index in the paths of SGE and PBS.
+_PLAIN = re.compile(r"(?:[\w./+@%:=,~-]|\$TASK_ID|\^array_index\^)+\Z")
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?\Z")
 _PREFIX = re.compile(r"^(?:[a-z]+: )?(?:fatal: |error: )?", re.IGNORECASE)
 _SEPARATED = re.compile(r"(-[^\s=]+)\s+(\S.*)\Z", re.DOTALL)
