@@ -6,9 +6,9 @@ import re
 import time
 
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGTP]?)(?:i?b|bytes?)?\s*[nc]?\Z", re.IGNORECASE)
-_CLOCK = re.compile(r"(?:([0-9]+)-)?([0-9]+(?::[0-9]+){0,2})(\.[0-9]+)?\Z")
-_SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(?:s|sec\.?|seconds?|second\(s\))?\Z", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]+)?)\s*([KMGTP]?)(?:i?b|bytes?)?\s*[nc]?\Z", re.IGNORECASE)
+_CLOCK = re.compile(r"(?:([0-9]{1,9})-)?([0-9]{1,9}(?::[0-9]{1,9}){0,2})(\.[0-9]+)?\Z")
+_SECONDS = re.compile(r"([0-9]{1,18}(?:\.[0-9]+)?)\s*(?:s|sec\.?|seconds?|second\(s\))?\Z", re.IGNORECASE)
 _ISO = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})\Z")
 _SLASHED = re.compile(r"([0-9]{2})/([0-9]{2})/([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?\Z")
 _NAMED = re.compile(

@@ -26,19 +26,20 @@ from treadle.backends.cluster.words import (
     job_name,
     lines,
     not_taken,
+    number,
     one_line,
     plain,
     silence,
     unreadable,
 )
 
-_ID = re.compile(r"Job <([0-9]+)> is submitted\b")
+_ID = re.compile(r"Job <([0-9]{1,18})> is submitted\b")
 _OWNED = (
     *("-J", "-Jd", "-o", "-oo", "-e", "-eo", "-cwd", "-K", "-r", "-rn", "-Zs"),
     *("-I", "-Ip", "-Is", "-IS", "-ISp", "-ISs", "-IX"),
 )
 _ATTACHED = ("-J", "-o/", "-oo/", "-e/", "-eo/", "-o%", "-e%")
-_ARRAY_SIZE = re.compile(r"MAX_JOB_ARRAY_SIZE\s*=\s*([0-9]+)")
+_ARRAY_SIZE = re.compile(r"MAX_JOB_ARRAY_SIZE\s*=\s*([0-9]{1,9})")
 _UNIT = re.compile(r"\s*([KMGT])B?\s*\Z", re.IGNORECASE)
 _FORMAT = " ".join(COLUMNS) + " delimiter='|'"
 _QUOTABLE = re.compile(r'[^"\\$`\n\r]*\Z')
@@ -183,8 +184,8 @@ class Lsf:
             return answer
         newest: dict[str, int] = {}
         for one in answer:
-            newest[one.name] = max(int(one.job.partition("[")[0]), newest.get(one.name, 0))
-        return {name: str(number) for name, number in newest.items() if name}
+            newest[one.name] = max(number(one.job.partition("[")[0]), newest.get(one.name, 0))
+        return {name: str(job) for name, job in newest.items() if name}
 
     def limits(self) -> list[str]:
         return ["bparams", "-a"]

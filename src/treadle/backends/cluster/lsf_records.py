@@ -10,7 +10,7 @@ import re
 
 from treadle.backends.cluster.amounts import read_seconds, read_size
 from treadle.backends.cluster.dialect import Account, Phase, Row
-from treadle.backends.cluster.words import Signs
+from treadle.backends.cluster.words import Signs, number
 from treadle.records.event import EndReason
 
 COLUMNS = (
@@ -19,7 +19,7 @@ COLUMNS = (
 )
 """The columns asked for; the name stands last, as it could hold the separator."""
 
-_JOB = re.compile(r"([0-9]+)(?:\[([0-9]+)\])?\Z")
+_JOB = re.compile(r"([0-9]{1,18})(?:\[([0-9]{1,18})\])?\Z")
 _PHASES = {
     **dict.fromkeys(("PEND", "PSUSP", "WAIT", "PROV"), Phase.PENDING),
     **dict.fromkeys(("RUN", "USUSP", "SSUSP"), Phase.RUNNING),
@@ -41,10 +41,10 @@ _ENDS = {
 # A text of `-l` is folded: it goes on in lines that are indented far.
 _FOLD = re.compile(r"\r?\n[ \t]{15,}")
 _BLOCK = re.compile(r"^Job <", re.MULTILINE)
-_HEAD = re.compile(r"([0-9]+(?:\[[0-9]+\])?)>")
+_HEAD = re.compile(r"([0-9]{1,18}(?:\[[0-9]{1,18}\])?)>")
 _NAMED = re.compile(r"Job Name <([^>]*)>")
-_EXITED = re.compile(r"Exited with exit code ([0-9]+)")
-_SIGNALLED = re.compile(r"Exited by signal ([0-9]+)")
+_EXITED = re.compile(r"Exited with exit code ([0-9]{1,9})")
+_SIGNALLED = re.compile(r"Exited by signal ([0-9]{1,9})")
 _USAGE = re.compile(r"^\s*CPU_T\s.*\n\s*([0-9.]+)\s+\S+\s+\S+\s+\S+\s+\S+\s+([0-9.]+[KMGT]?)\b", re.MULTILINE)
 
 SIGNS = Signs(
@@ -95,7 +95,7 @@ def account_of(values: dict[str, str]) -> Account:
     """The same line for its figures. Times are left out: they are printed without a year."""
     phase = _PHASES.get(values["stat"], Phase.UNKNOWN)
     ended = phase is Phase.ENDED
-    code = int(values["exit_code"]) if values["exit_code"].isdigit() else 0
+    code = number(values["exit_code"])
     return Account(
         job=_job_of(values),
         phase=phase,
@@ -158,7 +158,7 @@ def _code_of(state: str, code: int) -> int | None:
 def _job_of(values: dict[str, str]) -> str:
     """The index comes in a column of its own, 0 where there is no array."""
     job, index = values["jobid"], values["jobindex"]
-    return f"{job}[{index}]" if "[" not in job and index.isdigit() and int(index) else job
+    return f"{job}[{index}]" if "[" not in job and number(index) else job
 
 
 def _name_of(text: str) -> str:

@@ -28,8 +28,8 @@ from treadle.base.units import format_clock
 
 _IDS_AT_ONCE = 2000
 _TRACED_AT_ONCE = 10
-_ARRAY_SIZE = re.compile(r"max(?:_job)?_array_size = ([0-9]+)")
-_USER_QUEUED = re.compile(r"max_user_queuable = ([0-9]+)|max_queued = .*?\[u:PBS_GENERIC=([0-9]+)\]")
+_ARRAY_SIZE = re.compile(r"max(?:_job)?_array_size = ([0-9]{1,9})")
+_USER_QUEUED = re.compile(r"max_user_queuable = ([0-9]{1,9})|max_queued = .*?\[u:PBS_GENERIC=([0-9]{1,9})\]")
 
 
 class Pbs:

@@ -9,7 +9,7 @@ from typing import Any
 Entry = dict[str, str]
 """One job: attribute names in lower case, those below a resource list as `resources_used.mem`."""
 
-_ID = re.compile(r"([0-9]+)(\[[0-9]*\])?(?:\.[\w.-]+)?(?:@[\w.-]+)?\Z")
+_ID = re.compile(r"([0-9]{1,18})(\[[0-9]{0,18}\])?(?:\.[\w.-]+)?(?:@[\w.-]+)?\Z")
 _JOB_LINE = re.compile(r'\s*"([0-9]+(?:\[[0-9]*\])?(?:\.[\w.-]+)?)":\s*\{')
 _FOLDER_LINE = re.compile(r'\s*"([^"]+)":\s*\{\s*\Z')
 _VALUE_LINE = re.compile(r'\s*"([^"]+)":\s*(.*?),?\s*\Z')

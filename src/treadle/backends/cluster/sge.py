@@ -19,20 +19,21 @@ from treadle.backends.cluster.words import (
     job_name,
     last_line,
     not_taken,
+    number,
     plain,
     silence,
     unreadable,
 )
 
 _ID = re.compile(
-    r"(?:([0-9]+)(?:\.[0-9]+-[0-9]+:[0-9]+)?|Your job(?:-array)? ([0-9]+)\b.* has been submitted)\Z"
+    r"(?:([0-9]{1,18})(?:\.[0-9]+-[0-9]+:[0-9]+)?|Your job(?:-array)? ([0-9]{1,18})\b.* has been submitted)\Z"
 )
 _OWNED = (
     *("-N", "-o", "-e", "-j", "-t", "-tc", "-terse", "-sync", "-cwd", "-wd", "-S", "-b", "-shell", "-r"),
     *("-now", "-verify", "-C", "-@"),
 )
-_ARRAY_SIZE = re.compile(r"^max_aj_tasks\s+([0-9]+)", re.MULTILINE)
-_USER_JOBS = re.compile(r"^max_u_jobs\s+([0-9]+)", re.MULTILINE)
+_ARRAY_SIZE = re.compile(r"^max_aj_tasks\s+([0-9]{1,9})", re.MULTILINE)
+_USER_JOBS = re.compile(r"^max_u_jobs\s+([0-9]{1,9})", re.MULTILINE)
 _ASKED_ONE_BY_ONE = 4
 _SKEW = 3600.0
 
@@ -166,9 +167,9 @@ class Sge:
             return answer
         newest: dict[str, int] = {}
         for one in answer:
-            number = int(one.job.partition(".")[0])
-            newest[one.name] = max(number, newest.get(one.name, 0))
-        return {name: str(number) for name, number in newest.items() if name}
+            job = number(one.job.partition(".")[0])
+            newest[one.name] = max(job, newest.get(one.name, 0))
+        return {name: str(job) for name, job in newest.items() if name}
 
     def limits(self) -> list[str]:
         return ["qconf", "-sconf"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from treadle.backends.cluster.amounts import read_seconds, read_size, read_time
 from treadle.backends.cluster.dialect import Account, Phase, Row
-from treadle.backends.cluster.words import Signs, indices
+from treadle.backends.cluster.words import Signs, indices, number
 from treadle.records.event import EndReason
 
 _JOB_LIST = re.compile(r"<job_list\b[^>]*>(.*?)</job_list>", re.DOTALL)
@@ -44,7 +44,7 @@ def read_rows(out: str) -> list[Row]:
     for block in _JOB_LIST.findall(out):
         values = {name: _unescaped(value) for name, value in _TAG.findall(block)}
         job, state = values.get("JB_job_number", ""), values.get("state", "")
-        if job.isdigit():
+        if number(job):
             elements = [f"{job}.{index}" for index in indices(values.get("tasks", ""))] or [job]
             rows.extend(_row(one, state, values) for one in elements)
     return rows
@@ -82,9 +82,9 @@ def read_accounts(out: str) -> list[Account]:
     """The last record of each job or element: one that was rescheduled has several."""
     accounts: dict[str, Account] = {}
     for record in _records(out):
-        number, task = record.get("jobnumber", ""), record.get("taskid", "")
-        if number.isdigit() and record.get("failed"):
-            job = f"{number}.{task}" if task.isdigit() else number
+        job, task = record.get("jobnumber", ""), record.get("taskid", "")
+        if number(job) and record.get("failed"):
+            job = f"{job}.{task}" if number(task) else job
             accounts[job] = _account(job, record)
     return list(accounts.values())
 

@@ -29,6 +29,7 @@ from treadle.backends.cluster.words import (
     last_line,
     lines,
     not_taken,
+    number,
     one_line,
     plain,
     silence,
@@ -36,8 +37,8 @@ from treadle.backends.cluster.words import (
 )
 from treadle.base.units import format_clock
 
-_ID = re.compile(r"(?:Submitted batch job )?([0-9]+)(?:;([\w.-]+)|(?: on cluster ([\w.-]+)))?\Z")
-_ARRAY_SIZE = re.compile(r"^\s*MaxArraySize\s*=\s*([0-9]+)", re.MULTILINE)
+_ID = re.compile(r"(?:Submitted batch job )?([0-9]{1,18})(?:;([\w.-]+)|(?: on cluster ([\w.-]+)))?\Z")
+_ARRAY_SIZE = re.compile(r"^\s*MaxArraySize\s*=\s*([0-9]{1,9})", re.MULTILINE)
 _OWNED_LONG = (
     *("job-name", "output", "error", "array", "parsable", "wrap", "chdir", "workdir", "comment", "open-mode"),
     *("wait", "test-only", "requeue", "no-requeue"),
@@ -195,9 +196,9 @@ class Slurm:
         newest: dict[str, str] = {}
         for one in answer:
             job, semicolon, cluster = one.job.partition(";")
-            whole = job.partition("_")[0] + semicolon + cluster
-            if one.name and _number(whole) >= _number(newest.get(one.name, "0")):
-                newest[one.name] = whole
+            job = job.partition("_")[0]
+            if one.name and number(job) >= number(newest.get(one.name, "0").partition(";")[0]):
+                newest[one.name] = job + semicolon + cluster
         return newest
 
     def limits(self) -> list[str]:
@@ -272,8 +273,3 @@ def _by_cluster(jobs: Sequence[str], most: int = 100_000) -> list[tuple[str, lis
         number, _, cluster = job.partition(";")
         groups.setdefault(cluster, []).append(number)
     return [(cluster, group) for cluster, ids in groups.items() for group in chunks(ids, most)]
-
-
-def _number(job: str) -> int:
-    digits = job.partition(";")[0]
-    return int(digits) if digits.isdigit() else 0

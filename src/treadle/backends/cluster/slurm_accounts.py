@@ -16,8 +16,8 @@ from treadle.records.event import EndReason
 FIELDS = ("JobID", "State", "ExitCode", "Submit", "Start", "End", "NodeList", "TotalCPU", "MaxRSS", "JobName")
 """The columns asked for; the name stands last, as it could hold the separator."""
 
-_JOB = re.compile(r"([0-9]+)(?:_([0-9]+)|_\[([^\]]*)\]?)?(\.[^|;]+)?\Z")
-_EXIT = re.compile(r"([0-9]+):([0-9]+)\Z")
+_JOB = re.compile(r"([0-9]{1,18})(?:_([0-9]{1,18})|_\[([^\]]*)\]?)?(\.[^|;]+)?\Z")
+_EXIT = re.compile(r"([0-9]{1,9}):([0-9]{1,9})\Z")
 _LAUNCH_FAILED = 53
 """What stands for a signal where the job could not be started: its output could not be opened."""
 _OUT_OF_MEMORY = 125

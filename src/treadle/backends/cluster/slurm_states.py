@@ -86,7 +86,7 @@ SIGNS = Signs(
         re.IGNORECASE,
     ),
     limit=re.compile(
-        r"(?:QOS|Assoc)\w*Jobs?(?:\b|Per|Limit)|(?:QOS|Assoc)\w*Submit|inactive or drain"
+        r"(?:QOS|Assoc)\w*(?:Jobs|Submit)|inactive or drain"
         r"|^(?!.*\b(?:QOS|Assoc)(?:Max|Min|Grp)).*violates accounting/QOS policy",
     ),
     transient=re.compile(

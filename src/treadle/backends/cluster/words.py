@@ -18,6 +18,7 @@ MOST_INDICES = 200_000
 # The last two are the words for an element's index in the paths of SGE and PBS.
 _PLAIN = re.compile(r"(?:[\w./+@%:=,~-]|\$TASK_ID|\^array_index\^)+\Z")
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?\Z")
+_NUMBER = re.compile(r"[0-9]{1,18}\Z")
 _PREFIX = re.compile(r"^(?:[a-z]+: )?(?:fatal: |error: )?", re.IGNORECASE)
 _SEPARATED = re.compile(r"(-[^\s=]+)\s+(\S.*)\Z", re.DOTALL)
 
@@ -97,6 +98,11 @@ def indices(text: str) -> list[int]:
         if step and 0 <= last - first < MOST_INDICES * step and len(found) < MOST_INDICES:
             found.extend(range(first, last + 1, step))
     return found
+
+
+def number(text: str) -> int:
+    """A whole number of at most 18 digits; 0 for anything else."""
+    return int(text) if _NUMBER.match(text) else 0
 
 
 def distinct(words: Iterable[str]) -> list[str]:
