@@ -214,6 +214,7 @@ def a_job_ends_while_no_driver_lives() -> None:
     driver.wait()
     Path("go").touch()
     until(lambda: list(Path(".treadle/artifacts/.treadle-artifacts").glob("patient_*.json")), "its record")
+    until(lambda: actors() == [], "what it held is free again")
     assert start("drive_a_patient_step").wait(60) == 0
     assert len(counted("began")) == 1
 

@@ -153,7 +153,7 @@ class RayClient:
 
     @property
     def address(self) -> str:
-        return "ray" if self._cluster.owned else self._cluster.address
+        return "ray" if self._cluster.address == "local" else self._cluster.address
 
     def submit(self, request: JobRequest) -> JobHandle:
         from treadle.backends.client_jobs import BackendJobs

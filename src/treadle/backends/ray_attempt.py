@@ -21,7 +21,7 @@ from treadle.backends.payload import disagreement, read_payload
 from treadle.backends.ray_ends import Ends
 from treadle.backends.ray_ticket import Ticket, Told, decode_ticket, encode_told, split_ticket
 from treadle.base.errors import TreadleError
-from treadle.base.files import make_parents, write_whole
+from treadle.base.files import write_whole
 from treadle.base.proc import host
 from treadle.records.event import EndReason, Outcome
 
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from treadle.backends.payload import Head
     from treadle.engine.backend import Submission
 
-LINGER = 60.0  # seconds that an actor keeps what it costs after its end, when nobody asks
-_LAST_WORDS = 2.0  # seconds for an answer to be on its way before the process ends
+LINGER = 600.0  # seconds that an actor waits after its end to be asked, where that is not written down
+_BRIEF = 2.0  # seconds otherwise: what it holds is wanted by others
+_LAST_WORDS = 1.0  # seconds for an answer to be on its way before the process ends
 
 
 class RayAttempt:
@@ -88,15 +89,14 @@ class RayAttempt:
 
     def _settle(self, told: Told, path: str) -> None:
         self._written = encode_told(told)
-        if path:
-            with suppress(
-                TreadleError, OSError
-            ):  # the node may not see the driver's folders: then we wait to be asked
-                make_parents(path)
+        found = False
+        if os.path.isdir(os.path.dirname(path)):  # else the node does not see the driver's folders
+            with suppress(TreadleError, OSError):
                 write_whole(path, self._written, 0o600)
+                found = True
         self._done.set()
         if self._leaves:
-            self._asked_for.wait(LINGER)
+            self._asked_for.wait(_BRIEF if found else LINGER)
             time.sleep(_LAST_WORDS)
             os._exit(0)
 

@@ -32,7 +32,8 @@ from treadle.steps.book import StepBook
 _MARGIN = 5.0  # seconds beyond the grace for an actor to tell of its end
 _AGAIN = 1.0  # seconds until an actor that could not be reached is asked again
 _GRACE = 10.0  # of an adopted attempt
-_WAITS, _BEGAN, _TOLD, _ASK = "waits", "began", "told", "ask"
+_DOUBT = 2.0  # seconds for a beginning to be heard of
+_WAITS, _BEGAN, _TOLD, _ASK, _KILL = "waits", "began", "told", "ask", "kill"
 
 
 class Held:
@@ -47,6 +48,11 @@ class Held:
         self.refs: list[Any] = []
         self.began = False
         self.cancelled = False
+
+    @property
+    def grace(self) -> float:
+        """Seconds between SIGTERM and SIGKILL."""
+        return self.submission.grace if self.submission is not None else _GRACE
 
 
 class RayBackend:
@@ -162,11 +168,13 @@ class RayBackend:
             if isinstance(value, BaseException):
                 return None  # the other question has the same answer
             held.began = True
+            if held.cancelled:
+                self._kill_later(held, held.grace)
             return JobReport(job=held.job, status=JobStatus.RUNNING, reason=f"on {value}")
         if not isinstance(value, BaseException):
             return self._end(held, decode_told(value))
         if type(value).__name__ == "ActorUnavailableError":
-            self._timers[held.job] = (time.monotonic() + _AGAIN, _ASK)
+            self._timers.setdefault(held.job, (time.monotonic() + _AGAIN, _ASK))  # unless it is to be killed
             return None
         told = self._places.written(held.job)
         if told is None:
@@ -240,12 +248,19 @@ class RayBackend:
                 self._steps.cancel(job, force=force)
                 continue
             held.cancelled = True
-            if not held.began:
+            if held.actor is None:
+                continue  # its end is about to be told
+            if force and not held.began:
                 self._kill(held)
                 continue
             held.actor.end.remote(force)
-            grace = held.submission.grace if held.submission is not None else _GRACE
-            self._timers[job] = (time.monotonic() + (0.0 if force else grace) + _MARGIN, "kill")
+            self._kill_later(held, 0.0 if force else held.grace)
+
+    def _kill_later(self, held: Held, grace: float) -> None:
+        """Kill an actor that does not tell of its end. One that has not told of its beginning may just have
+        begun, or wait for its resources for days."""
+        wait = grace + _MARGIN if held.began else _DOUBT
+        self._timers[held.job] = (time.monotonic() + wait, _KILL)
 
     def _on_time(self) -> None:
         if not self._timers:

@@ -15,7 +15,6 @@ from treadle.backends.answers import Answer, Answered, answer_of, failure
 from treadle.backends.payload import decode
 from treadle.backends.ray_ends import Ends
 from treadle.backends.ray_ticket import Ticket, Told, split_ticket
-from treadle.base.files import make_parents
 from treadle.base.proc import host
 from treadle.records.event import EndReason, Outcome, Usage
 
@@ -118,8 +117,7 @@ def _redirect(log: str) -> str:
     """Let all that this process writes go to `log`, or to a file of the node where that cannot be: which."""
     from tempfile import mkstemp
 
-    try:
-        make_parents(log)
+    try:  # its folder is not made here: that would be one which the driver does not see
         fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
     except OSError:
         fd, log = mkstemp(prefix="treadle-", suffix=".log")

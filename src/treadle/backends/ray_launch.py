@@ -63,7 +63,7 @@ class RayLauncher:
             order = self._steps.order(submission)
             env.update(self._steps.env(submission.task.id))
         run = RunFolder(os.path.dirname(os.path.dirname(submission.log)))
-        make_parents(run.payloads)
+        make_parents(submission.log)
         make_private_folder(run.payloads)
         told = run.result(submission.n)
         remove(told)

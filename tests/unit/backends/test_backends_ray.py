@@ -145,6 +145,7 @@ def submission(folder: Path, text: str, **changes) -> Submission:
 
 def attempt(folder: Path, text: str, **changes) -> tuple[RayAttempt, Path]:
     told = folder / "payloads" / "1.result"
+    make_private_folder(str(told.parent))
     wire = encode_ticket(Ticket(submission=submission(folder, text, **changes)), str(told))
     return RayAttempt(wire, leaves=False), told
 
@@ -158,6 +159,14 @@ def test_an_attempt_works_though_nobody_asks_and_writes_down_its_end(tmp_path):
     until(told.exists)
     assert decode_told(told.read_bytes()).outcome.exit_code == 3
     assert (tmp_path / "logs" / "1").read_text() == "hello\n"
+
+
+def test_folders_of_the_driver_that_a_node_does_not_see_are_not_made_there(tmp_path):
+    wire = encode_ticket(
+        Ticket(submission=submission(tmp_path, "true")), str(tmp_path / "elsewhere" / "1.result")
+    )
+    assert decode_told(RayAttempt(wire, leaves=False).told()).outcome.reason is EndReason.OK
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_an_attempt_tells_all_who_ask(tmp_path):
