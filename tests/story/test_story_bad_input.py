@@ -131,7 +131,7 @@ SHAPE = {
     ),
     "fields of later versions": Case(
         '[defaults]\nenvironment = { conda = "e.yaml" }\n[[include]]\npath = "x.oxoflow"\n[[references]]\n'
-        'name = "g"\n[[steps]]\nmodule = "p.py"\n[env_groups]\nx = 1\n[resource_budget]\nthreads = 4\n'
+        'name = "g"\n[env_groups]\nx = 1\n[resource_budget]\nthreads = 4\n'
         + rule(
             "a",
             'environment = { conda = "e.yaml" }\nscatter = { variable = "x", values = ["1"] }\n'
@@ -142,17 +142,16 @@ SHAPE = {
             ("main.oxoflow:5 [defaults.environment]", "does not have 'environment' yet"),
             ("main.oxoflow:6 [include]", "does not have [include] yet"),
             ("main.oxoflow:8 [references]", "does not have [references] yet"),
-            ("main.oxoflow:10 [steps]", "does not have [steps] yet"),
-            ("main.oxoflow:12 [env_groups]", "does not have [env_groups] yet"),
-            ("main.oxoflow:14 [resource_budget]", "does not have [resource_budget] yet"),
-            ("main.oxoflow:18 [rules.a.environment]", "does not have 'environment' yet"),
-            ("main.oxoflow:19 [rules.a.scatter]", "does not have 'scatter' yet"),
-            ("main.oxoflow:20 [rules.a.extends]", "does not have 'extends' yet"),
-            ("main.oxoflow:21 [rules.a.checksum]", "does not have 'checksum' yet"),
-            ("main.oxoflow:22 [rules.a.checkpoint]", "does not have 'checkpoint' yet"),
-            ("main.oxoflow:23 [rules.a.scratch]", "does not have 'scratch' yet"),
-            ("main.oxoflow:24 [rules.a.protected_output]", "does not have 'protected_output' yet"),
-            ("main.oxoflow:25 [rules.a.allow_missing]", "does not have 'allow_missing' yet"),
+            ("main.oxoflow:10 [env_groups]", "does not have [env_groups] yet"),
+            ("main.oxoflow:12 [resource_budget]", "does not have [resource_budget] yet"),
+            ("main.oxoflow:16 [rules.a.environment]", "does not have 'environment' yet"),
+            ("main.oxoflow:17 [rules.a.scatter]", "does not have 'scatter' yet"),
+            ("main.oxoflow:18 [rules.a.extends]", "does not have 'extends' yet"),
+            ("main.oxoflow:19 [rules.a.checksum]", "does not have 'checksum' yet"),
+            ("main.oxoflow:20 [rules.a.checkpoint]", "does not have 'checkpoint' yet"),
+            ("main.oxoflow:21 [rules.a.scratch]", "does not have 'scratch' yet"),
+            ("main.oxoflow:22 [rules.a.protected_output]", "does not have 'protected_output' yet"),
+            ("main.oxoflow:23 [rules.a.allow_missing]", "does not have 'allow_missing' yet"),
         ],
     ),
     "a later format": Case(
@@ -462,8 +461,15 @@ OPTIONS = {
         args=("main.oxoflow", "b.oxoflow"),
     ),
     "an empty word": Case(rule("a"), [("", "an empty word names nothing")], args=("",)),
-    "a file of Python steps": Case(
-        rule("a"), [("", "does not run Python steps")], files=(("p.py", ""),), args=("p.py:runner",)
+    "a Python file without steps": Case(
+        rule("a"), [("", "p.py holds no list of steps")], files=(("p.py", ""),), args=("p.py",)
+    ),
+    "a name that a Python file does not have": Case(
+        rule("a"), [("", "there is no 'runner' in p.py")], files=(("p.py", ""),), args=("p.py:runner",)
+    ),
+    "steps of a file that is not there": Case(
+        '[[steps]]\nmodule = "p.py"\n' + rule("a"),
+        [("main.oxoflow:5 [steps[0].module]", "there is no file p.py")],
     ),
     "a target with escape sequences": Case(rule("a"), [("", "a\\x1b[31m")], args=("a\x1b[31m",)),
 }
