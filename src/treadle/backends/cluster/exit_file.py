@@ -34,8 +34,9 @@ class ExitFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `exit_code` as the shell tells it; `signal` of the one that ended it, `asked` the first one that the
     wrapper passed on. `problem` is why the command was not begun (`workdir`, `log`, `secrets`); `skipped`:
     it was not, for an earlier one of the same job failed. `done`: exit code 0, and all outputs are there.
-    The script file, where there is one, follows the inputs. Times in seconds since the epoch. `cpu` in seconds, `memory` the peak in bytes, None
-    where the node could not tell. `oom_kills` of its cgroup (None: it could not be read).
+    The script file, where there is one, follows the inputs. Times in seconds since the epoch, by the node's
+    clock. `cpu` in seconds, `memory` the peak in bytes, None where the node could not tell. `oom_kills` of
+    its cgroup (None: it could not be read).
     """
 
     format: int = EXIT_FORMAT
