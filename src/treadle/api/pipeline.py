@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.api.collect import Collector, collect, collecting
+from treadle.api.step_names import closure
 from treadle.api.user_code import blame, run_file
 from treadle.base.errors import OptionError, StepError
 from treadle.base.names import did_you_mean
@@ -97,7 +98,7 @@ def _by_step(
     thing = getattr(module, entry, None)
     if isinstance(thing, StepSpec):
         return _Given(entry, (thing,))
-    if callable(thing) and _own_function(module, thing):
+    if _own_function(module, thing) and not _is_a_step(entry, candidates.get(_DEFAULT), collector):
         return _Given(entry, thing)
     if isinstance(thing, list | tuple | dict | set | frozenset):
         kind = type(thing).__name__
@@ -109,6 +110,13 @@ def _by_step(
         hint = did_you_mean(entry, [*candidates, *named]) or _listing(candidates)
         raise OptionError(f"there is no '{entry}' in {file}", hint=hint, code="no-steps") from None
     return _Given(found.entry, found.what, picked=entry)
+
+
+def _is_a_step(name: str, listed: Any, collector: Collector) -> bool:
+    """Whether the file's own list leads to a step of that name, as of its function (`def train(out)`)."""
+    if not isinstance(listed, list | tuple):
+        listed = [step for one in collector.wanted if isinstance(one, tuple) for step in one]
+    return any(step.name == name for step in closure(listed))
 
 
 def _unnamed(file: str, collector: Collector, candidates: dict[str, Any]) -> _Given:

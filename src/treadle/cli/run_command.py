@@ -192,6 +192,7 @@ class Front:
         self.watcher: Watcher | None = None
         self.book: StepBook | None = None
         self.stream = False
+        self.name = ""
         self.told: set[Diagnostic] = set()
 
     @property
@@ -212,7 +213,7 @@ class Front:
 
     def agree(self, view: View, mask: Mask) -> bool:
         """Show what will run; ask when much finished work would be done again."""
-        self.mask, self.book, self.stream = mask, view.book, view.stream
+        self.mask, self.book, self.stream, self.name = mask, view.book, view.stream, view.plan.name
         self.told.update(view.warnings)
         for warning in view.warnings:
             self.printer.talk(diagnostic_lines(warning, self.printer))
@@ -237,7 +238,7 @@ class Front:
         self.watcher = watcher(self.printer, self.mask, self.again)
         if self.book is not None:
             self.watcher.errors = self.book.errors
-        self.watcher.tally.lean = self.stream
+        self.watcher.tally.lean, self.watcher.tally.workflow = self.stream, self.name
         self.watcher.open(folder)
 
     def feed(self, events: Sequence[Event]) -> None:

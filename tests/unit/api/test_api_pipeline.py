@@ -122,6 +122,16 @@ def test_a_name_that_only_a_step_has_is_picked_from_the_list(write: Write) -> No
     assert (found.entry, found.picked) == ("steps", "train")
 
 
+def test_a_name_of_a_step_and_of_its_function_is_the_step(write: Write) -> None:
+    file = write("def train(out):\n    pass\n\nsteps = [StepSpec('train', fn=train)]\n")
+    assert load(file, "train").picked == "train"
+
+
+def test_a_function_that_says_nothing_may_be_named(write: Write) -> None:
+    file = write("def more():\n    return [StepSpec('x', fn=print)]\n\nsteps = []\n")
+    assert names(load(file, "more")) == ["x"]
+
+
 def test_a_mistyped_name_gets_the_nearest(write: Write) -> None:
     with pytest.raises(OptionError, match=r"did you mean 'training'"):
         load(write('training = [StepSpec("x", fn=print)]\nother = [StepSpec("y", fn=print)]\n'), "trainig")
