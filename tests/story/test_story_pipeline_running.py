@@ -346,3 +346,35 @@ def test_touch_and_evict_are_for_rules(folder: Folder) -> None:
     assert "steps have artifacts" in folder.treadle("touch", "pipeline.py", exits=2).stderr
     assert "steps have artifacts" in folder.treadle("evict", "pipeline.py", "a", exits=2).stderr
     assert "--artifacts" in folder.treadle("clean", "pipeline.py", exits=2).stderr
+
+
+def test_a_file_without_a_guard_runs_each_step_once_in_processes_too(folder: Folder) -> None:
+    pipeline(
+        folder,
+        """
+def fn(out):
+    with open("ran", "a") as file:
+        file.write("x")
+
+steps = [StepSpec("far", fn=fn, isolation="process"), StepSpec("near", fn=fn)]
+StepRunner().run(steps)
+""",
+    )
+    folder.treadle("run", "pipeline.py")
+    assert folder.read("ran") == "xx"
+    assert len(folder.runs()) == 1
+
+
+def test_a_step_may_run_steps_of_its_own(folder: Folder) -> None:
+    pipeline(
+        folder,
+        """
+def outer(out):
+    inner = StepSpec("inner", fn=lambda path: pathlib.Path(path).write_text("i") and None)
+    return StepRunner(prefix="inner").run([inner])["inner"].state
+
+steps = [StepSpec("outer", fn=outer)]
+""",
+    )
+    assert "1 done" in folder.treadle("run", "pipeline.py").stderr
+    assert any(path.name.startswith("inner_") for path in (folder / "inner").iterdir())
