@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 
@@ -68,22 +69,61 @@ def encode_lease(token: str, owner: Owner, after: str = "") -> bytes:
 def create_lease(path: str, data: bytes) -> int:
     """Make the file exclusively: its descriptor, or -1 where there is one.
 
+    Where the file system can, it comes into being with its content, so that no kill leaves a torn one.
     Raises FileNotFoundError where its folder is missing, `DiskError`.
     """
+    folder = os.path.dirname(path)
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    except FileExistsError:
-        return -1
+        if _TMPFILE and folder not in _without_tmpfile:
+            fd = _linked(folder, path, data)
+            if fd is not None:
+                return fd
+            _without_tmpfile.add(folder)
+        return _created(path, data)
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:
         raise disk_error("make the lease", path, error) from error
+
+
+_TMPFILE: int = getattr(os, "O_TMPFILE", 0)
+_without_tmpfile: set[str] = set()
+
+
+def _linked(folder: str, path: str, data: bytes) -> int | None:
+    """A file without a name is written, then linked, as open(2) tells it. None: not here (NFS)."""
     try:
-        os.write(fd, data)  # short, and one who reads half of it sees an owner that is not known yet
+        fd = os.open(folder, os.O_RDWR | _TMPFILE | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            return None
+        raise
+    try:
+        os.write(fd, data)
+        # With a folder's descriptor (passed over, the path being absolute) Python follows links here.
+        os.link(f"/proc/self/fd/{fd}", path, src_dir_fd=fd, follow_symlinks=True)
+    except FileExistsError:
+        os.close(fd)
+        return -1
     except OSError as error:
         os.close(fd)
+        if error.errno in (errno.ENOENT, errno.EPERM, errno.EXDEV, errno.EOPNOTSUPP):  # no /proc, no links
+            return None
+        raise
+    return fd
+
+
+def _created(path: str, data: bytes) -> int:
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    except FileExistsError:
+        return -1
+    try:
+        os.write(fd, data)  # short, and one who reads half of it sees an owner that is not known yet
+    except OSError:
+        os.close(fd)
         os.unlink(path)
-        raise disk_error("write", path, error) from error
+        raise
     return fd
 
 

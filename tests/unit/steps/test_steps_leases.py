@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from treadle.base.errors import DiskError
 from treadle.base.layout import ArtifactPlaces
+from treadle.steps import lease_file
 from treadle.steps.heartbeats import BEAT, Heartbeats, uptime
 from treadle.steps.lease import LocalLease
 from treadle.steps.lease_file import NOBODY, read_lease
@@ -57,6 +60,26 @@ class World:
         return sorted(os.listdir(self.places.folder))
 
 
+def at_making(monkeypatch: pytest.MonkeyPatch, path: str, act: Callable[[], None]) -> None:
+    """Let `act` happen once, at the moment before the file `path` is made, in whatever way."""
+    create, link = os.open, os.link
+
+    def opened(where: str, flags: int, *rest: int) -> int:
+        if where == path and flags & os.O_CREAT:
+            monkeypatch.undo()
+            act()
+        return create(where, flags, *rest)
+
+    def linked(one: str, other: str, **known: Any) -> None:
+        if other == path:
+            monkeypatch.undo()
+            act()
+        link(one, other, **known)
+
+    monkeypatch.setattr(os, "open", opened)
+    monkeypatch.setattr(os, "link", linked)
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path)
@@ -91,6 +114,18 @@ def test_a_beat_is_due_every_30_seconds_and_moves_the_counter_in_place(world: Wo
         seen.append(found.counter)
     assert seen == [0, 1, 1, 2, 2, 3, 3, 4]
     assert os.stat(world.places.lease(1)).st_ino == inode
+
+
+def test_where_files_cannot_be_linked_into_being_leases_work_all_the_same(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease_file, "_TMPFILE", 0)
+    lease = world.held("r.1")
+    assert world.claim("r.2") == far("r.1")
+    other = world.held("r.2", world.patient())
+    assert (lease.number, other.number) == (1, 2)
+    other.release()
+    assert world.files() == []
 
 
 def test_a_lease_that_is_not_written_yet_has_an_unknown_owner_for_90_seconds(world: World) -> None:
@@ -134,17 +169,13 @@ def test_who_comes_too_late_robs_nobody(world: World, monkeypatch: pytest.Monkey
     late.holder(world.places)
     other.holder(world.places)
     world.clock.shows += PATIENCE
-    create = os.open
     held: list[LocalLease] = []
 
-    def slow(path: str, flags: int, *rest: int) -> int:
-        if path == world.places.lease(2) and flags & os.O_CREAT and not held:
-            monkeypatch.undo()
-            world.held("r.2", other).release()
-            held.append(world.held("r.3"))
-        return create(path, flags, *rest)
+    def meanwhile() -> None:
+        world.held("r.2", other).release()
+        held.append(world.held("r.3"))
 
-    monkeypatch.setattr(os, "open", slow)
+    at_making(monkeypatch, world.places.lease(2), meanwhile)
     assert world.claim("r.4", late) == far("r.3")
     held[0].check()
     assert world.files() == ["train.lease.1", "train.lease.2"]
@@ -156,17 +187,13 @@ def test_who_comes_too_late_robs_nobody(world: World, monkeypatch: pytest.Monkey
 def test_of_a_beat_and_a_takeover_the_takeover_counts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     lease = world.held("r.1")
     thief = world.patient()
-    create = os.open
 
-    def slow(path: str, flags: int, *rest: int) -> int:
-        if path == world.places.lease(2) and flags & os.O_CREAT:
-            lease.beat(world.clock())  # the thief has looked, and has not made its file yet
-            assert lease.lost is None
-        return create(path, flags, *rest)
+    def beat() -> None:
+        lease.beat(world.clock())  # the thief has looked, and has not made its file yet
+        assert lease.lost is None
 
-    monkeypatch.setattr(os, "open", slow)
+    at_making(monkeypatch, world.places.lease(2), beat)
     other = world.held("r.2", thief)
-    monkeypatch.undo()
     other.check()
     with pytest.raises(LeaseLost):
         lease.check()
@@ -224,17 +251,11 @@ def test_a_holder_whose_clock_is_slow_leaves_the_lease_to_who_took_it(world: Wor
 
 def test_a_lease_that_took_too_long_to_make_is_none(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others may have seen a torn one in its place, and taken it for dead."""
-    create = os.open
-    slept = []
 
-    def slow(path: str, flags: int, *rest: int) -> int:
-        fd = create(path, flags, *rest)
-        if flags & os.O_CREAT and not slept:
-            slept.append(path)
-            world.clock.shows += PATIENCE
-        return fd
+    def sleep() -> None:
+        world.clock.shows += PATIENCE
 
-    monkeypatch.setattr(os, "open", slow)
+    at_making(monkeypatch, world.places.lease(1), sleep)
     lease = world.held("r.1")
     assert lease.number == 2
     lease.check()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -374,9 +375,10 @@ def test_a_publication_in_progress_is_left_to_who_is_at_it(
     path = tmp_path / "train"
     link, seen = os.link, []
 
-    def slow(*args: str, **known: bool) -> None:
-        seen.append(LocalStore().look(str(path), SAME, mend=True).state)
-        link(*args, **known)  # type: ignore[arg-type]
+    def slow(one: str, other: str, **known: Any) -> None:
+        if other == str(path):
+            seen.append(LocalStore().look(other, SAME, mend=True).state)
+        link(one, other, **known)
 
     monkeypatch.setattr(os, "link", slow)
     record = make(store, path)
@@ -587,5 +589,7 @@ def test_a_small_step_takes_few_system_calls(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = trace.read_text().splitlines()
     assert len([line for line in lines if "/train-1" in line]) <= 22 + 4, "publish, and a look"
-    assert len([line for line in lines if "/train-3" in line]) <= 5, "claim and release"
+    last = [at for at, line in enumerate(lines) if "/train-2" in line or "/train-3" in line]
+    before = [at for at in last if "/train-2" in lines[at]]
+    assert last[-1] - before[-1] <= 7, "claim and release"
     assert not any("fsync" in line for line in lines)
