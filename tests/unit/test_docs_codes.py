@@ -1,4 +1,4 @@
-"""docs/format.md lists every code that an error or a warning can have, and no other.
+"""docs/messages.md lists every code that an error or a warning can have, and no other.
 
 Codes are found in the text of the package: every string there that looks like one is taken for one unless
 it stands in `NO_CODES`, so that a new code cannot be forgotten, wherever it is written down.
@@ -14,22 +14,20 @@ from collections.abc import Iterator
 import treadle
 
 PACKAGE = pathlib.Path(treadle.__file__).parent
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "format.md"
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "messages.md"
 
 KEBAB = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+\Z")
-WORD = re.compile(r"[a-z]+\Z")  # at the place of a code; those of notes about a run have underscores
-# Strings that look like a code and are none: names of encodings, of a command, a group, of threads.
+# At the place of a code; those of notes about a run have underscores.
+CODE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
+# Strings that look like a code and are none: names of encodings, of a command, a group, of threads; of git.
 NO_CODES = {
-    "utf-8",
-    "utf-8-sig",
-    "dry-run",
-    "auto-discovered",
-    "treadle-aside",
-    "treadle-heart",
-    "treadle-plan",
-    "treadle-pull",
-    "treadle-store",
+    *("utf-8", "utf-8-sig", "dry-run", "auto-discovered"),
+    *("treadle-aside", "treadle-attempt", "treadle-heart", "treadle-jobs", "treadle-leases"),
+    *("treadle-plan", "treadle-pull", "treadle-step", "treadle-store"),
+    *("ls-files", "rev-parse", "update-index", "write-tree"),
 }
+# Rooms that speak to schedulers, whose options look like codes. There what stands at the place of one is.
+OPTION_ROOMS = ("backends/cluster", "testing/schedulers")
 # Codes that are put together, by the text that does it.
 COMPOSED = {
     "f'shared-{kind}'": {"shared-log", "shared-benchmark"},
@@ -43,9 +41,11 @@ MAKERS = {
 }
 
 
-def trees() -> Iterator[ast.Module]:
+def trees() -> Iterator[tuple[ast.Module, bool]]:
+    """Every module, and whether a string that looks like a code is one there, wherever it stands."""
     for file in sorted(PACKAGE.rglob("*.py")):
-        yield ast.parse(file.read_text(), str(file))
+        speaks_options = file.parent.relative_to(PACKAGE).as_posix().startswith(OPTION_ROOMS)
+        yield ast.parse(file.read_text(), str(file)), not speaks_options
 
 
 def at_code_places(tree: ast.AST) -> Iterator[ast.expr]:
@@ -68,12 +68,12 @@ def at_code_places(tree: ast.AST) -> Iterator[ast.expr]:
 def codes() -> set[str]:
     """Every code that the package can give."""
     found: set[str] = set()
-    for tree in trees():
-        for node in ast.walk(tree):
+    for tree, anywhere in trees():
+        for node in ast.walk(tree) if anywhere else ():
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and KEBAB.match(node.value):
                 found.add(node.value)
         for place in at_code_places(tree):
-            if isinstance(place, ast.Constant) and WORD.match(str(place.value)):
+            if isinstance(place, ast.Constant) and CODE.match(str(place.value)):
                 found.add(str(place.value))
             elif isinstance(place, ast.JoinedStr):
                 text = ast.unparse(place)
@@ -85,8 +85,7 @@ def codes() -> set[str]:
 
 def listed() -> list[str]:
     """The codes in the tables of the page, in order."""
-    part = PAGE.read_text().partition("\n## Messages by code\n")[2]
-    first_cells = re.findall(r"^\| (`[^|]*) \|", part, re.M)
+    first_cells = re.findall(r"^\| (`[^|]*) \|", PAGE.read_text(), re.M)
     return re.findall(r"`([a-z0-9-]+)`", "\n".join(first_cells))
 
 
