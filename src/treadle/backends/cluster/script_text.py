@@ -42,6 +42,7 @@ treadle_members() {
   for treadle_file in /proc/[0-9]*/stat; do
     { IFS= read -r treadle_line <"$treadle_file"; } 2>/dev/null || continue
     treadle_line=${treadle_line##*) }
+    case $treadle_line in Z*) continue ;; esac
     treadle_line=${treadle_line#* }
     treadle_line=${treadle_line#* }
     treadle_file=${treadle_file#/proc/}
@@ -95,7 +96,10 @@ treadle_wait() {
   done
 }
 
-treadle_group_lives() { [ "$treadle_mode" != plain ] && kill -s 0 -- "-$treadle_pid" 2>/dev/null; }
+treadle_group_lives() {
+  [ "$treadle_mode" != plain ] && kill -s 0 -- "-$treadle_pid" 2>/dev/null || return 1
+  [ ! -r /proc/self/stat ] || [ -n "$(treadle_members "$treadle_pid")" ]
+}
 
 treadle_clear() {
   treadle_turns=0

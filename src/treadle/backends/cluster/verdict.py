@@ -32,12 +32,12 @@ _REQUEUEABLE = (EndReason.PREEMPTED, EndReason.NODE)
 class Facts(Struct, frozen=True, kw_only=True):
     """All that is known of one job. Times by one clock of the driver, in seconds; never a node's.
 
-    `row` is the queue's last word (None: it answered, and does not know the job, or was never asked);
-    `last` is the last row it ever showed. `polled` is when it last answered (None: not since the submission).
-    `over`: since when it says that the job
-    is ended or unknown (None: it does not). `known`: when any source last knew it, at least its submission.
-    `witness` is as of `looked` (None: never). `account` is as of `accounted`, `accounting`: there is any.
-    `cancelled`: we asked for its end. `several`: other attempts are in the same job.
+    `row` is the queue's last word (None: it answered, and does not know the job, or was never asked), `last`
+    the last row that it ever showed. `polled` is when it last answered (None: not since the submission),
+    `over` since when it says that the job is ended or unknown (None: it does not say so). `known`: when any
+    source last knew it, accounting too; at least its submission. `witness` is as of `looked` (None: never),
+    `account` as of `accounted`; `accounting`: there is any. `cancelled`: we asked for its end. `several`:
+    other attempts are in the same job.
     """
 
     now: float
