@@ -138,7 +138,7 @@ def _long_account(job: str, block: str) -> Account | None:
         exit_code=0 if done else int(exited[1]) if exited else 128 + signal if signal else None,
         signal=signal,
         name=_name_of(name[1]) if name else "",
-        cpu=float(usage[1]) if usage and usage[1].count(".") <= 1 else None,
+        cpu=read_seconds(usage[1]) if usage else None,
         memory=read_size(usage[2]) or None if usage else None,
     )
 

@@ -28,6 +28,7 @@ from treadle.base.units import format_clock
 
 _IDS_AT_ONCE = 2000
 _TRACED_AT_ONCE = 10
+_WAITS = re.compile(r"-W\s*(?:block|interactive)\b")
 _ARRAY_SIZE = re.compile(r"max(?:_job)?_array_size = ([0-9]{1,9})")
 _USER_QUEUED = re.compile(r"max_user_queuable = ([0-9]{1,9})|max_queued = .*?\[u:PBS_GENERIC=([0-9]{1,9})\]")
 
@@ -58,13 +59,12 @@ class Pbs:
 
     def owned(self, options: Sequence[str]) -> list[str]:
         mine = of_getopt(options, long=(), short=self._owned_short, flags=self._flags)
-        words = given(options)
+        before = ("", *options)
         waits = [
-            attributes
-            for option, attributes in zip(words, [*words[1:], ""])
-            if option == "-W" and attributes.startswith(("block", "interactive"))
+            option
+            for option, last in zip(options, before)
+            if _WAITS.match(option) or (last == "-W" and _WAITS.match(f"-W{option}"))
         ]
-        waits += [option for option in options if re.match(r"-W\s*(?:block|interactive)", option)]
         return distinct([*mine, *waits])
 
     def directives(self, request: Request) -> list[str]:

@@ -19,7 +19,9 @@ MOST_INDICES = 200_000
 _PLAIN = re.compile(r"(?:[\w./+@%:=,~-]|\$TASK_ID|\^array_index\^)+\Z")
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?\Z")
 _NUMBER = re.compile(r"[0-9]{1,18}\Z")
-_PREFIX = re.compile(r"^(?:[a-z]+: )?(?:fatal: |error: )?", re.IGNORECASE)
+_PREFIX = re.compile(
+    r"^(?:(?:sbatch|squeue|sacct|scancel|scontrol|q(?:sub|stat|del|select|acct)): )?(?:fatal: |error: )?"
+)
 _SEPARATED = re.compile(r"(-[^\s=]+)\s+(\S.*)\Z", re.DOTALL)
 
 
