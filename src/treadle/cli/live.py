@@ -16,7 +16,7 @@ from treadle.cli.printer import Printer
 from treadle.cli.streams import Lasting
 from treadle.cli.words import ENDS, count, ends_of, listed, notice, outcome, visible
 from treadle.records.event import AttemptEnded, End, Event, Noticed, TaskSettled
-from treadle.report.tally import Tally
+from treadle.report.tally import Failure, Tally
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -196,6 +196,13 @@ def watcher(printer: Printer, mask: Mask, again: Again) -> Watcher:
     return PlainWatcher(printer, mask, again)
 
 
+def has_log(folder: RunFolder | None, failure: Failure) -> bool:
+    """Whether there is a log to look at: a step in a thread of the run has none."""
+    if folder is None or not failure.task.startswith("@"):
+        return True
+    return os.path.exists(folder.attempt_log(failure.n))
+
+
 def log_end(folder: RunFolder, n: int) -> list[str]:
     """The last lines of an attempt's log, as text without control characters."""
     from treadle.cli.logs_command import tail
@@ -219,11 +226,11 @@ def last_words(
     printer: Printer,
     seconds: float,
     again: Again,
-    errors: Mapping[str, BaseException] | None = None,
+    folder: RunFolder | None = None,
 ) -> list[str]:
     """The end of a run: what was done; what failed, why, what it blocked, and how to look further.
 
-    `errors` are the exceptions of steps that failed, by task id: such a step has no log to look at.
+    `folder` is the run's, to see which attempts have a log: steps in threads have none.
     """
     ends = ends_of(tally.workflow)
     numbers = [f"{number} {ends[end]}" for end, number in tally.ends.items() if number]
@@ -233,7 +240,7 @@ def last_words(
         if blocked := tally.blocked.get(failure.task):
             lines.append(f"  blocked {count(len(blocked), 'task')}: {listed(blocked, 3)}")
         attempt = f"try: {again.workflow('exec', failure.task)}"
-        look = "" if failure.task in (errors or {}) else f"look: {again.records('logs', failure.task)}    "
+        look = f"look: {again.records('logs', failure.task)}    " if has_log(folder, failure) else ""
         lines.append(f"  {look}{attempt}")
     if len(tally.failures) > 20:
         lines.append(f"and {len(tally.failures) - 20} more failed: {again.records('status')}")

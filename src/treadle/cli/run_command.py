@@ -89,8 +89,8 @@ def execute(args: argparse.Namespace) -> int:
         found = run_object(front.tally or tally_of(report.view), report.exit_code)
         printer.object({**found, **_errors_object(report.errors)})
     elif front.tally is not None:
-        seconds, errors = time.monotonic() - began, front.book.errors if front.book else {}
-        for line in last_words(front.tally, printer, seconds, front.again, errors):
+        seconds = time.monotonic() - began
+        for line in last_words(front.tally, printer, seconds, front.again, report.folder):
             printer.talk(front.mask.text(line)) if report.exit_code == 0 else printer.problem(
                 front.mask.text(line)
             )

@@ -13,6 +13,7 @@ from treadle.base.errors import OptionError
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.units import format_duration
 from treadle.cli.again import Again
+from treadle.cli.live import has_log
 from treadle.cli.printer import Printer
 from treadle.cli.words import RUN_STATES, count, ends_of, listed, outcome
 from treadle.records.event import End
@@ -152,7 +153,8 @@ def _lines(tally: Tally, folder: RunFolder, printer: Printer, again: Again) -> I
         yield printer.style(f"  {failure.task} {outcome(failure.outcome)}", "red")
         if blocked := tally.blocked.get(failure.task):
             yield f"    blocks {count(len(blocked), 'task')}: {listed(blocked, 3)}"
-        yield f"    {again.records('logs', failure.task)}"
+        if has_log(folder, failure):
+            yield f"    {again.records('logs', failure.task)}"
 
 
 def _state(tally: Tally, state: RunState) -> str:
