@@ -54,7 +54,7 @@ class LocalLease:
     ) -> None:
         self.number = number
         self.token = token
-        self.before: Owner | None = None  # from whom it was taken over
+        self.before: tuple[Owner, ...] = ()  # from whom it was taken over, and from whom they took it
         self._places = places
         self._fd = fd
         self._heart = heart

@@ -29,10 +29,11 @@ _TRIES = 1000  # others may be faster now and then; never as often as this
 
 
 class _Chain(Struct, frozen=True):
-    """The first and the last lease of a chain, and the first number that is free above them."""
+    """The first and the last lease of a chain, all its owners, and the first number that is free above."""
 
     first: Held
     last: Held
+    owners: tuple[Owner, ...]
     free: int
 
 
@@ -107,12 +108,13 @@ class Leases:
         first = last = read_lease(places.lease(1))
         if first is None or last is None:
             return None
-        number = 2
+        owners, number = [first.owner], 2
         while (above := read_lease(places.lease(number))) is not None:
             if above.after == last.token or above.torn:
                 last = above
+                owners.append(above.owner)
             number += 1
-        return _Chain(first, last, number)
+        return _Chain(first, last, tuple(owners), number)
 
     def _take_over(self, places: ArtifactPlaces, chain: _Chain, owner: Owner) -> LocalLease | None:
         lease = self._make(places, chain.free, owner, after=chain.last.token)
@@ -122,7 +124,7 @@ class Leases:
         if beginning is None or beginning.token != chain.first.token:
             lease.abandon()
             return None
-        lease.before = chain.last.owner
+        lease.before = chain.owners
         return lease
 
     def _silent(self, path: str, held: Held) -> bool:

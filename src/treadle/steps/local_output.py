@@ -77,7 +77,21 @@ def output_of(path: str, record: ArtifactRecord, *, thoroughly: bool) -> tuple[s
     return _deep_problem(path, record) if thoroughly else "", stat.st_ino
 
 
+def vanished(error: DiskError) -> bool:
+    """Whether something went away while it was read: another process replaces that artifact."""
+    return isinstance(error.__cause__, FileNotFoundError | NotADirectoryError)
+
+
 def _deep_problem(path: str, record: ArtifactRecord) -> str:
+    try:
+        return _content_problem(path, record)
+    except DiskError as error:
+        if vanished(error):
+            return f"what it made, '{path}', went away while it was looked at"
+        raise
+
+
+def _content_problem(path: str, record: ArtifactRecord) -> str:
     if record.kind is Kind.FILE:
         whole = not record.digest or digest_file(path) == record.digest
     elif record.digest:

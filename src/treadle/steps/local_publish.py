@@ -123,6 +123,7 @@ def _carry_out(
 def _settle(places: ArtifactPlaces, pending: Filed) -> None:
     """A pending record of somebody else, while the lease is ours: to its end, or away with it."""
     if not finish(places, pending):
+        move_back(places, pending.placed)
         with suppress(FileNotFoundError):
             os.unlink(places.pending)
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 
-from treadle.base.errors import DiskError, LockError, StepError
+from treadle.base.errors import LockError, StepError
 from treadle.base.files import is_there, make_parents, remove, write_whole
 from treadle.base.layout import ArtifactPlaces
 from treadle.steps import heartbeats, local_look
 from treadle.steps.heartbeats import Heartbeats, uptime
 from treadle.steps.lease import LocalLease
 from treadle.steps.leases import Leases
+from treadle.steps.local_leftovers import sweep
 from treadle.steps.local_publish import publish
 from treadle.steps.local_sync import Unsynced
 from treadle.steps.local_walk import records_below, remove_artifact
-from treadle.steps.owner import gone, this_owner
+from treadle.steps.owner import this_owner
 from treadle.steps.record import ArtifactRecord, ArtifactState, ArtifactStatus, Kind, Owner, Seen
 from treadle.steps.record_file import encode_status
 from treadle.steps.store import Lease
@@ -35,7 +35,6 @@ class LocalStore:
         self._leases = Leases(monotonic, self._heart)
         self._unsynced = Unsynced()
         self._folders: set[str] = set()
-        self._left: dict[str, str] = {}
 
     def beat(self) -> None:
         """Beat the leases that are due by now, as the thread does that there is for this machine's clock."""
@@ -52,11 +51,10 @@ class LocalStore:
         return seen
 
     def claim(self, path: str, owner: Owner) -> Lease | Owner:
-        lease = self._leases.claim(ArtifactPlaces(path), owner)
-        if isinstance(lease, LocalLease) and lease.before is not None:
-            before = lease.before
-            if before.attempt and before.attempt != owner.attempt and gone(before):
-                self._left[path] = before.attempt
+        places = ArtifactPlaces(path)
+        lease = self._leases.claim(places, owner)
+        if isinstance(lease, LocalLease) and lease.before:
+            sweep(places, lease.before, owner.attempt)
         return lease
 
     def holder(self, path: str) -> Owner | None:
@@ -71,9 +69,6 @@ class LocalStore:
             self._folders.add(folder)
         if not resumable and is_there(work):
             remove(work)
-        if left := self._left.pop(path, ""):
-            with suppress(DiskError):
-                remove(places.work(left))  # its process was killed, and nothing else would remove it
         return work
 
     def publish(

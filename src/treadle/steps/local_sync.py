@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from threading import Lock
 
+from treadle.base.errors import DiskError
 from treadle.base.layout import ArtifactPlaces
 from treadle.base.sync import sync_paths
-from treadle.steps.local_output import contents
+from treadle.steps.local_output import contents, vanished
 from treadle.steps.local_record import seal
 from treadle.steps.record import ArtifactRecord, Kind
 
@@ -45,4 +46,13 @@ def _paths(records: Iterable[ArtifactRecord]) -> Iterable[str]:
         if record.kind is not Kind.NOTHING:
             yield from (places.path, places.parent)
         if record.kind is Kind.FOLDER and record.digest:  # one without was synced before it was published
-            yield from contents(places.path)[1]
+            yield from _contents(places.path)
+
+
+def _contents(path: str) -> list[str]:
+    try:
+        return contents(path)[1]
+    except DiskError as error:
+        if vanished(error):
+            return []
+        raise
