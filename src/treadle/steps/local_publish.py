@@ -49,7 +49,7 @@ def publish(
                 if _carry_out(places, lease, record, placed, stood):
                     return record, True
             elif pending := read_filed(places.pending, places.path):
-                _settle(places, pending)
+                settle(places, pending)
     except OSError as error:
         raise disk_error("publish", places.path, error) from error
     raise LeaseLost(None)
@@ -120,8 +120,11 @@ def _carry_out(
     return done
 
 
-def _settle(places: ArtifactPlaces, pending: Filed) -> None:
-    """A pending record of somebody else, while the lease is ours: to its end, or away with it."""
+def settle(places: ArtifactPlaces, pending: Filed) -> None:
+    """A pending record of somebody else, while the lease is ours: to its end, or away with it.
+
+    OSErrors go through.
+    """
     if not finish(places, pending):
         move_back(places, pending.placed)
         with suppress(FileNotFoundError):

@@ -433,6 +433,44 @@ def test_a_pending_record_that_replaces_another_one_than_stands_there_is_dropped
     assert path.read_bytes() == b"stands"
 
 
+def test_what_a_killed_rebuild_moved_aside_comes_back_where_the_new_one_is_lost(
+    store: LocalStore, tmp_path: Path
+) -> None:
+    path = tmp_path / "train"
+    old = make(store, path, b"old")
+    places = ArtifactPlaces(str(path))
+    filed = read_filed(places.record, places.path)
+    assert filed is not None
+    placed = Placed(token="t", inode=1, work="gone", over=filed.mark)
+    new = ArtifactRecord(identity=SAME, name="new", path=str(path), kind=Kind.FILE, size=3)
+    assert create_filed(places.pending, encode_filed(new, placed))
+    os.makedirs(os.path.dirname(places.aside("t")))
+    os.rename(path, places.aside("t"))
+    assert store.look(str(path), SAME, mend=True).state is ArtifactState.TORN
+    assert make(store, path, b"again", "r.3") == old
+    assert path.read_bytes() == b"old"
+
+
+def test_a_folder_that_goes_away_while_it_is_looked_at_is_not_there(
+    store: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "train"
+    lease, work = begin(store, path)
+    work.mkdir()
+    (work / "one").write_text("1")
+    end(store, lease, work, path)
+    scandir = os.scandir
+
+    def slow(where: Any) -> Any:
+        monkeypatch.undo()
+        shutil.rmtree(path)
+        return scandir(where)
+
+    monkeypatch.setattr(os, "scandir", slow)
+    assert store.look(str(path), SAME).state is ArtifactState.TORN
+    store.sync()
+
+
 # Disks that refuse
 
 
