@@ -364,6 +364,8 @@ def test_jobs_are_found_by_name() -> None:
     assert sge.found(queue, recorded(VERSION, "qstat -xml", 1)) == {"arr": "35"}
     assert sge.found(past, recorded(VERSION, f"qacct -j 35{FILTERED}")) == {"arr": "35"}
     assert sge.found(past, Said(1, "", "error: job name arr not found\n")) == {}
+    assert sge.found(past, Said(1, "", "/sge/default/common/accounting: No such file or directory\n")) == {}
+    assert isinstance(sge.found(queue, Said(None)), Silence)
 
 
 def test_the_site_s_limits() -> None:

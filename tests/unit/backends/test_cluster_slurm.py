@@ -544,6 +544,8 @@ def test_jobs_are_found_by_name_in_the_queue_and_then_in_accounting() -> None:
     }
     assert slurm.found(past, Said(0, "7|COMPLETED|0:0|||2026-11-29T11:59:32|n|||ta-1")) == {"ta-1": "7"}
     assert isinstance(slurm.found(queue, Said(None)), Silence)
+    assert slurm.found(past, recorded(VERSION, "sacct -j 1")) == {}, "there is no accounting here"
+    assert isinstance(slurm.found(past, recorded(VERSION, "sacct -j 15")), Silence)
 
 
 def test_many_are_cancelled_at_once() -> None:

@@ -210,7 +210,7 @@ class Dialect(Protocol):
         ...
 
     def found(self, argv: Sequence[str], said: Said) -> dict[str, str] | Silence:
-        """Job ids by name."""
+        """Job ids (of arrays, the whole) by name, others' too. A source that the site has not is empty."""
         ...
 
     def limits(self) -> list[str]:

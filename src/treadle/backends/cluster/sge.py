@@ -10,7 +10,7 @@ from treadle.backends.cluster.amounts import memory_in, per_slot, whole_seconds
 from treadle.backends.cluster.dialect import Account, Answer, Limits, Request, Row, Said, Silence, Sort
 from treadle.backends.cluster.owned import of_words
 from treadle.backends.cluster.settings import ClusterSettings
-from treadle.backends.cluster.sge_records import NOT_KNOWN, SIGNS, read_accounts, read_rows
+from treadle.backends.cluster.sge_records import NO_ACCOUNTING, NOT_KNOWN, SIGNS, read_accounts, read_rows
 from treadle.backends.cluster.words import (
     chunks,
     complaint,
@@ -164,7 +164,7 @@ class Sge:
     def found(self, argv: Sequence[str], said: Said) -> dict[str, str] | Silence:
         answer = self.accounted(said) if argv[:1] == ["qacct"] else self.polled(said)
         if isinstance(answer, Silence):
-            return answer
+            return {} if NO_ACCOUNTING.search(answer.message) else answer
         newest: dict[str, int] = {}
         for one in answer:
             job = number(one.job.partition(".")[0])

@@ -36,6 +36,7 @@ SIGNS = Signs(
     ),
 )
 NOT_KNOWN = re.compile(r"job id \S+ not found|job name \S+ not found|tasks? \S+ not found", re.IGNORECASE)
+NO_ACCOUNTING = re.compile(r"accounting: no such file", re.IGNORECASE)
 
 
 def read_rows(out: str) -> list[Row]:

@@ -12,6 +12,7 @@ from treadle.backends.cluster.owned import of_getopt
 from treadle.backends.cluster.settings import ClusterSettings
 from treadle.backends.cluster.slurm_accounts import FIELDS, job_ids, read_accounts, read_rows
 from treadle.backends.cluster.slurm_states import (
+    NO_ACCOUNTING,
     SIGNS,
     UNKNOWN_JOB,
     end_of,
@@ -192,7 +193,7 @@ class Slurm:
     def found(self, argv: Sequence[str], said: Said) -> dict[str, str] | Silence:
         answer = self.accounted(said) if argv[:1] == ["sacct"] else self.polled(said)
         if isinstance(answer, Silence):
-            return answer
+            return {} if NO_ACCOUNTING.search(answer.message) else answer
         newest: dict[str, str] = {}
         for one in answer:
             job, semicolon, cluster = one.job.partition(";")

@@ -98,6 +98,7 @@ SIGNS = Signs(
         re.IGNORECASE,
     ),
 )
+NO_ACCOUNTING = re.compile(r"accounting storage is disabled", re.IGNORECASE)
 UNKNOWN_JOB = re.compile(r"invalid job id specified", re.IGNORECASE)
 
 
