@@ -295,6 +295,12 @@ def test_reasons_are_shown_and_hopeless_ones_told() -> None:
     assert never.hopeless
 
 
+def test_a_held_job_says_so() -> None:
+    said = recorded(VERSION, next(_commands("'12.localhost'")))
+    row = rows(Said(0, f"Job Id: 12.localhost\n{said.out}"))["12"]
+    assert (row.phase, row.state, row.reason, row.hopeless) == (Phase.PENDING, "H", "held (u)", False)
+
+
 def test_a_job_whose_node_failed_waits_again() -> None:
     said = recorded(VERSION, next(_commands("'30.localhost'")))
     row = rows(Said(0, f"Job Id: 30.localhost\n{said.out}"))["30"]

@@ -59,6 +59,8 @@ def row_of(job: str, entry: Entry, torque: bool) -> Row:
     phase = _PHASES.get(state, Phase.UNKNOWN)
     ran_before = _number(entry.get("run_count", "")) or 0
     pending = phase is Phase.PENDING
+    if state == "H" and not reason:
+        reason = f"held ({entry.get('hold_types', '')})".replace(" ()", "")
     return Row(
         job=job,
         phase=phase,
