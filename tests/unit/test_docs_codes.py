@@ -26,7 +26,7 @@ NO_CODES = {
     *("treadle-plan", "treadle-pull", "treadle-step", "treadle-store"),
     *("ls-files", "rev-parse", "update-index", "write-tree"),
 }
-# Rooms that speak to schedulers, whose options look like codes. There what stands at the place of one is.
+# Rooms that speak to schedulers, whose options look like codes: what stands where a code is wanted counts.
 OPTION_ROOMS = ("backends/cluster", "testing/schedulers")
 # Codes that are put together, by the text that does it.
 COMPOSED = {
