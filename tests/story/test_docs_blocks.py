@@ -1,4 +1,4 @@
-"""Every code block of the README and of docs/ does what the page says.
+"""Every code block of the README, of docs/ and of the pages beside the examples does what the page says.
 
 A page is read from top to bottom in one folder. A block is
 
@@ -22,7 +22,11 @@ import pytest
 from treadle.rules.file.read import ReadOptions, read_text
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "examples").rglob("README.md")),
+]
 BLOCK = re.compile(r"(?:<!-- (.+?) -->\n)?```(\w*)\n(.*?)```", re.S)
 
 
@@ -31,7 +35,7 @@ def environment(folder: pathlib.Path) -> dict[str, str]:
     return {"PATH": path, "HOME": str(folder), "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "COLUMNS": "100"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_block_of_a_page_does_what_it_says(page: pathlib.Path, tmp_path: pathlib.Path) -> None:
     shutil.copytree(
         ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns(".treadle", "results")

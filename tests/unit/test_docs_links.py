@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "examples").glob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
 ]
 FENCE = re.compile(r"^```.*?^```", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
