@@ -8,6 +8,7 @@ from typing import Protocol, cast
 
 from msgspec import Struct
 
+from treadle.base.layout import RunFolder
 from treadle.plan.task import Resources, ScheduledTask
 from treadle.records.event import Outcome
 
@@ -29,7 +30,8 @@ class Submission(Struct, frozen=True, kw_only=True):
 
     `argv` is what to execute; `env` is added to the environment; `cwd` is absolute; `log` is an
     absolute path that receives stdout and stderr. `resources` are those of this attempt (after
-    growth and capping). `grace` is the time between SIGTERM and SIGKILL in seconds.
+    growth and capping). `grace` is the time between SIGTERM and SIGKILL in seconds. `exclude` are nodes
+    that failed under earlier attempts of the task, and are to be avoided.
     """
 
     task: ScheduledTask
@@ -43,10 +45,31 @@ class Submission(Struct, frozen=True, kw_only=True):
     resources: Resources
     grace: float = 10.0
     private_log: bool = False
+    exclude: tuple[str, ...] = ()
+
+
+class Adoptee(Struct, frozen=True, kw_only=True):
+    """An attempt of an earlier run that was never seen to end, as its journal tells of it.
+
+    `submission` is what that driver sent, but for `argv`, `env` (TREADLE_ATTEMPT alone) and `resources`
+    (what the task asks for, grown as it was): its `n`, `name` and `log` are those of the earlier run, whose
+    folder is `run`; there its job folder and exit file stand. `job` is the id that the journal has (empty:
+    the driver died before one came; a provisional one is possible). `since`: seconds since the epoch when
+    the intent was written.
+    """
+
+    submission: Submission
+    run: RunFolder
+    job: str = ""
+    since: float = 0.0
 
 
 class Accepted(Struct, frozen=True):
-    """The backend holds the attempt as `job`; `started` is the kernel start time of a local process."""
+    """The backend holds the attempt as `job`; `started` is the kernel start time of a local process.
+
+    `job` stays the handle of the attempt in every call; where the scheduler's own id comes later it is told
+    by `JobReport.job_id`.
+    """
 
     job: str
     started: int = 0
@@ -69,21 +92,83 @@ class JobStatus(StrEnum):
     FREED = "freed"  # of a deferred one: it can be tried again
 
 
+class Written(Struct, frozen=True, array_like=True):
+    """One input or output by its index: bytes, nanoseconds since the epoch, BLAKE2b-256 (empty: not taken).
+
+    `kind` is `f` file, `d` folder, `-` not there.
+    """
+
+    index: int
+    kind: str
+    size: int = 0
+    mtime: int = 0
+    digest: str = ""
+
+
+class Witnessed(Struct, frozen=True, kw_only=True):
+    """What a job noted of its files: `inputs` (the script file behind them) at its start, `outputs` at its
+    end, which was at `end` (seconds since the epoch by the node's clock). Paths that are not told were not
+    looked at."""
+
+    inputs: tuple[Written, ...] = ()
+    outputs: tuple[Written, ...] = ()
+    end: float | None = None
+
+
 class JobReport(Struct, frozen=True, kw_only=True):
     """News of one job; `outcome` once it ended.
 
     A job that is `DEFERRED` holds nothing any more but a watch: `reason` names who holds the lease, and
-    `FREED` follows, after which the backend has forgotten the job.
+    `FREED` follows, after which the backend has forgotten the job. Of a pending job `reason` is the queue's
+    own word. `job_id` is what the scheduler calls the job, once that is known (empty: as `job`, or not yet).
+
+    `written` is what the job itself noted of its files. `provisional`: of a success that later news may
+    take back; the driver asks for the job until a further report with an outcome follows. That confirms the
+    success when it is one (its figures replace the earlier ones), and withdraws it when it is none.
     """
 
     job: str
     status: JobStatus
     reason: str = ""
     outcome: Outcome | None = None
+    job_id: str = ""
+    written: Witnessed | None = None
+    provisional: bool = False
+
+
+class Remark(Struct, frozen=True):
+    """Something of the backend as a whole, or of one job (`job`), that a person should be able to read later:
+    `backend_down`, `backend_up`, ... with its values. It goes into the journal as a `Noticed`."""
+
+    code: str
+    values: dict[str, str] = {}
+    job: str = ""
+
+
+class Adopting(Protocol):
+    """What a backend with the ability `adoption` has besides, so that attempts outlive their driver."""
+
+    def adopt(self, batch: Sequence[Adoptee]) -> list[Accepted | Refused]:
+        """Take over attempts of earlier runs; one answer for each, in order.
+
+        Accepted: it lives, or left its end behind (an exit file is enough), or that is not known yet; what
+        becomes of it, and its id, arrive by `poll`. One that no source turns out to know, and that left no
+        end, ends there with the reason `interrupted`. Refused: that is so for certain already. An answer that
+        fails is no evidence: it is never a reason to give an attempt up.
+        """
+        ...
+
+
+class Remarking(Protocol):
+    """What a backend may have besides: things to say that are of no one job's end."""
+
+    def remarks(self) -> list[Remark]:
+        """What there is to say since the last call. Asked after each `poll`, `submit` and `cancel`."""
+        ...
 
 
 class ExecutorBackend(Protocol):
-    """What the driver asks of a place where attempts run. Ids and batches are lists.
+    """What the driver asks of a place where attempts run. Ids and batches are lists. See `Adopting`, too.
 
     Raises `SchedulerError` when the backend as a whole fails; never for one request.
     """
@@ -103,7 +188,8 @@ class ExecutorBackend(Protocol):
         ...
 
     def poll(self, jobs: Sequence[str]) -> list[JobReport]:
-        """News of these jobs, without waiting; jobs without news may be left out. An end is told once."""
+        """News of these jobs, without waiting; jobs without news may be left out. An end is told once (but
+        `JobReport.provisional`)."""
         ...
 
     def cancel(self, jobs: Sequence[str], *, force: bool = False) -> None:

@@ -10,21 +10,9 @@ from msgspec import Struct
 
 from treadle.base.files import is_there, read_regular
 from treadle.base.layout import JobFolder
+from treadle.engine.backend import Written as Written
 
 EXIT_FORMAT = 1
-
-
-class Written(Struct, frozen=True, array_like=True):
-    """One input or output by its index: bytes, nanoseconds since the epoch, BLAKE2b-256 (empty: not taken).
-
-    `kind` is `f` file, `d` folder, `-` not there.
-    """
-
-    index: int
-    kind: str
-    size: int = 0
-    mtime: int = 0
-    digest: str = ""
 
 
 class ExitFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
