@@ -65,7 +65,7 @@ class FakeCluster:
         self.site = Site(
             kind=Kind(kind),
             folder=self.folder,
-            **{"user": getpass.getuser(), "uid": os.getuid(), **settings},
+            **{"user": getpass.getuser(), "uid": os.getuid(), "owner": os.getpid(), **settings},
         )
         self._lock = threading.Lock()
         self._connection: _socket.socket | None = None
@@ -92,6 +92,8 @@ class FakeCluster:
 
     def start(self) -> None:
         """Start its process, and wait until it answers."""
+        if os.path.exists(os.path.join(self.folder, client.SOCKET)):
+            raise SchedulerError(f"there is, or was, a fake cluster in {self.folder}: take another folder")
         os.makedirs(self.bin, exist_ok=True)
         with open(os.path.join(self.folder, "site.json"), "wb") as file:
             file.write(msgspec.json.encode(self.site))

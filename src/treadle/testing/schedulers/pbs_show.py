@@ -20,6 +20,7 @@ from treadle.testing.schedulers.pbs_words import (
     id_of,
     state_of,
     text_lines,
+    torque_status,
 )
 from treadle.testing.schedulers.site import Kind
 from treadle.testing.schedulers.voice import Call, Reply, StopError
@@ -103,15 +104,13 @@ def _items(cluster: Cluster, words: list[str], *, past: bool, split: bool) -> tu
 
 
 def _parts(cluster: Cluster, job: Job, split: bool, torque: bool, past: bool) -> Iterator[Item]:
-    if not past and not torque and not any(one.live for one in job):
+    told = [one for one in job if one.known and (one.traced or not past)]
+    if not told or (not past and not torque and not any(one.live for one in job)):
         return
-    if not job.is_array:
-        yield from job
-        return
-    if not (torque and split):
+    if job.is_array and not (torque and split):
         yield job
-    if split:
-        yield from (one for one in job if one.known and (one.traced or not past))
+    if split or not job.is_array:
+        yield from told
 
 
 def _entry(cluster: Cluster, item: Item, torque: bool) -> tuple[str, Entry]:
@@ -218,12 +217,14 @@ def _traced(cluster: Cluster, element: Element) -> Iterator[str]:
     yield f"{_stamp(element.job.submitted)}  S    enqueuing into {wish.partition}, state Q hop 1"
     if element.started:
         yield f"{_stamp(element.started)}  S    Job Run at request of Scheduler@{cluster.site.host}"
-    status = exit_status(element)
+    torque = cluster.site.kind is Kind.TORQUE
+    status = torque_status(element) if torque else exit_status(element)
     if element.ended and status is not None and element.traced and cluster.clock.now() >= element.recorded:
         yield (
-            f"{_stamp(element.ended)}  A    user={user} group={user} jobname={wish.name} queue={wish.partition} "
-            f"ctime={int(element.job.submitted)} start={int(element.started)} end={int(element.ended)} "
-            f"exec_host={element.node}/0 Exit_status={status} resources_used.cput={hms(element.cpu)} "
+            f"{_stamp(element.ended)}  A    user={user} group={user} jobname={wish.name} "
+            f"queue={wish.partition} ctime={int(element.job.submitted)} start={int(element.started)} "
+            f"end={int(element.ended)} exec_host={element.node}/0 Exit_status={status} "
+            f"resources_used.cput={hms(element.cpu)} "
             f"resources_used.mem={element.peak >> 10}kb "
             f"resources_used.walltime={hms(element.ended - element.started)}"
         )

@@ -154,7 +154,8 @@ def _used(cluster: Cluster, element: Element) -> dict[str, str | int]:
 def entry_of(cluster: Cluster, element: Element, torque: bool) -> Entry:
     """All that is known of a job or an element, in the order in which it is printed."""
     job, wish, host = element.job, element.job.wish, cluster.site.host
-    state = state_of(cluster, element)
+    late = element.end is not None and cluster.clock.now() < element.recorded
+    state = "E" if late else state_of(cluster, element)
     entry: Entry = {"Job_Name": wish.name, "Job_Owner": f"{job.user}@{host}"}
     if element.started:
         entry["resources_used"] = _used(cluster, element)
@@ -193,13 +194,22 @@ def entry_of(cluster: Cluster, element: Element, torque: bool) -> Entry:
     if runs:
         entry["run_count"] = runs
     status = torque_status(element) if torque else exit_status(element)
-    if status is not None:
+    if status is not None and not late:
         entry["exit_status" if torque else "Exit_status"] = status
     elif element.runs and element.live and element.runs[-1].end is End.NODE_FAIL:
         entry["Exit_status"] = -20
     if wish.arguments:
         entry["Submit_arguments" if not torque else "submit_args"] = wish.arguments
     return entry
+
+
+def _times(job: Job, state: str) -> Entry:
+    """When the first element began, and the last one ended."""
+    begun = min((one.started for one in job if one.started), default=0.0)
+    times: Entry = {"stime": ctime(begun)} if begun else {}
+    if state == "F":
+        times["obittime"] = ctime(max(one.ended for one in job))
+    return times
 
 
 def array_entry(cluster: Cluster, job: Job) -> Entry:
@@ -223,6 +233,8 @@ def array_entry(cluster: Cluster, job: Job) -> Entry:
         "ctime": ctime(job.submitted),
         "Output_Path": f"{host}:{wish.out or wish.cwd}",
         "Resource_List": _resources(next(iter(job))),
+        "Hold_Types": "n",
+        **_times(job, state),
         "substate": {"B": 70, "Q": 10}.get(state, _FINISHED if good else _FAILED),
         "array": "True",
         "array_state_count": " ".join(f"{name}:{count}" for name, count in counts.items()),

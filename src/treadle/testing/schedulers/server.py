@@ -86,7 +86,6 @@ class Server:
         self.cluster.add_strangers(site.others)
         self.calls: list[tuple[float, str, list[str]]] = []
         self.running = True
-        self._parent = os.getppid()
         self._selector = selectors.DefaultSelector()
 
     def serve(self) -> None:
@@ -128,7 +127,7 @@ class Server:
 
     def _watch(self) -> None:
         """End when nobody is there any more to end us."""
-        gone = not os.path.exists(os.path.join(self.site.folder, SOCKET)) or os.getppid() != self._parent
+        gone = not os.path.exists(os.path.join(self.site.folder, SOCKET)) or os.getppid() != self.site.owner
         if gone:
             self.running = False
         self.real.after(_LOOK, self._watch)

@@ -113,7 +113,8 @@ class SlurmVoice:
         if how is End.OOM:
             return (
                 f"slurmstepd-{element.node}: error: Detected 1 oom-kill event(s) in "
-                f"StepId={element.number}.batch. Some of your processes may have been killed by the cgroup out-of-memory handler.\n"
+                f"StepId={element.number}.batch. Some of your processes may have been killed by the "
+                "cgroup out-of-memory handler.\n"
             )
         if how not in _NOTES:
             return ""

@@ -116,6 +116,8 @@ def _records(
         state, code = row["state"].partition(" ")[0], row["exitcode"]
         if element.end in (End.TIMEOUT, End.CANCELLED):
             state, code = "CANCELLED", "0:15"
+        elif element.end is End.NODE_FAIL:
+            state, code = "CANCELLED", ""
         elif element.end in (End.SIGNALLED, End.LAUNCH):
             state = "CANCELLED"
         yield _step(row, state, code, element.peak)

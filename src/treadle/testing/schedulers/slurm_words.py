@@ -130,7 +130,7 @@ def named(cluster: Cluster, words: Iterable[str]) -> Iterator[tuple[str, list[El
 
 
 def rows(elements: Iterable[Element], split: bool) -> Iterator[tuple[Element, str]]:
-    """Elements as they stand in lines, with the index shown; pending ones of an array in one, unless split."""
+    """Elements, each with the index shown in its line: pending ones of an array in one, unless split."""
     together: dict[tuple[int, bool], list[Element]] = {}
     for element in elements:
         if element.job.is_array and not split and not element.started and not element.restarts:
