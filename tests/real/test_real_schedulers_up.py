@@ -1,0 +1,448 @@
+"""Real SLURM and Grid Engine, asked in the words of our dialects: what they print is what we read.
+
+The slow ends (a time limit, a node, a requeue) are SLURM's own pace; see CONTRIBUTING.md for starting one by
+hand.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from dialect_world import Asked, lines_of, touches
+
+from schedulers.start import Scheduler, missing
+from treadle.backends.cluster.dialect import Phase, Row, Silence, Sort
+from treadle.backends.cluster.settings import ClusterSettings
+from treadle.backends.cluster.sge import Sge
+from treadle.backends.cluster.slurm import Slurm
+from treadle.plan.task import Resources
+from treadle.records.event import EndReason
+
+pytestmark = pytest.mark.real
+MB = 1 << 20
+TESTS = Path(__file__).parent.parent
+
+
+def is_running(row: Row) -> bool:
+    return row.phase is Phase.RUNNING
+
+
+def is_over(row: Row) -> bool:
+    return row.phase is Phase.ENDED
+
+
+# SLURM with accounting
+
+
+@pytest.fixture
+def asked(slurm: Scheduler, tmp_path: Path) -> Asked:
+    return Asked(slurm, Slurm(ClusterSettings(backend="slurm")), tmp_path)
+
+
+def test_slurm_every_element_of_an_array_has_its_row_its_account_and_its_log(asked: Asked) -> None:
+    array = asked.submit("echo element $SLURM_ARRAY_TASK_ID", size=4, running=2)
+    elements = [asked.dialect.element(array, index) for index in range(1, 5)]
+    for index, element in enumerate(elements, 1):
+        row = asked.row_when(element, is_over)
+        assert (row.ended, row.name) == (None, asked.name())
+        account = asked.final(element)
+        assert (account.ended, account.exit_code) == (None, 0)
+        assert lines_of(asked.log(index)) == [f"element {index}"]
+
+
+def test_slurm_what_waits_of_an_array_is_shown_element_by_element(asked: Asked) -> None:
+    array = asked.submit("sleep 60", size=5, running=2)
+    elements = [asked.dialect.element(array, index) for index in range(1, 6)]
+    asked.row_when(elements[1], is_running)
+    rows = asked.polled(array)
+    assert not isinstance(rows, Silence)
+    assert [rows[element].phase for element in elements] == [Phase.RUNNING] * 2 + [Phase.PENDING] * 3
+    assert rows[elements[4]].reason == "JobArrayTaskLimit"
+    asked.cancel(elements[3])  # leaves no trace, in neither place
+    asked.until(lambda: asked.row(elements[3]) is None)
+    asked.cancel(array)
+    assert asked.row_when(elements[0], is_over).ended is EndReason.CANCELLED
+
+
+def test_slurm_a_failure_has_its_exit_code(asked: Asked) -> None:
+    job = asked.submit("exit 3")
+    assert asked.row_when(job, is_over).ended is EndReason.APP
+    account = asked.final(job)
+    assert (account.ended, account.exit_code, account.signal) == (EndReason.APP, 3, 0)
+    assert account.start is not None
+    assert account.end is not None
+    assert asked.since <= account.start <= account.end <= time.time() + 1
+
+
+def test_slurm_a_job_over_its_time_is_known_as_such(asked: Asked) -> None:
+    job = asked.submit("exec sleep 600", resources=Resources(time_limit=60))
+    asked.row_when(job, is_running)
+    # Limits are whole minutes; the administrator may set the end itself.
+    assert asked.scheduler.run("scontrol", "update", f"jobid={job}", "EndTime=now").returncode == 0
+    assert asked.row_when(job, is_over, seconds=90).ended is EndReason.TIME
+    assert asked.final(job).ended is EndReason.TIME
+
+
+def test_slurm_a_job_over_its_memory_is_known_as_such_even_if_it_says_success(asked: Asked) -> None:
+    body = "dd if=/dev/zero of=/dev/null bs=400M count=3; sleep 3; exit 0"
+    job = asked.submit(body, resources=Resources(memory=100 * MB))
+    wanted = EndReason.OOM if asked.scheduler.facts["memory_limits"] == "cgroup" else EndReason.APP
+    assert asked.row_when(job, is_over).ended is wanted
+    assert asked.final(job).ended is wanted
+
+
+def test_slurm_peak_memory_and_cpu_time_come_from_the_steps(asked: Asked) -> None:
+    body = f"{sys.executable} -c 'import time; kept = bytearray(200 << 20)\n"
+    body += "while time.process_time() < 3: sum(range(1000))'"
+    account = asked.final(asked.submit(body, resources=Resources(memory=400 * MB)))
+    assert account.memory is not None
+    assert account.cpu is not None
+    assert 150 * MB < account.memory < 400 * MB
+    assert 2.5 < account.cpu < 30
+
+
+def test_slurm_a_cancelled_job_is_known_as_such(asked: Asked) -> None:
+    job = asked.submit("exec sleep 600")
+    asked.row_when(job, is_running)
+    asked.cancel(job)
+    assert asked.row_when(job, is_over).ended is EndReason.CANCELLED
+    account = asked.final(job)
+    assert account.ended is EndReason.CANCELLED
+    assert account.state == "CANCELLED by 0"
+
+
+def test_slurm_a_job_is_found_by_its_name_in_the_queue_and_in_accounting(asked: Asked) -> None:
+    job = asked.submit("exit 0")
+    name = asked.name()
+    assert asked.found(name, "t-nobodys")[0] == {name: job}
+    # A first record may be final and yet lack the name ("allocation") for some seconds.
+    asked.until(lambda: asked.found(name, "t-nobodys") == [{name: job}] * 2)
+    assert asked.final(job).name == name
+
+
+def test_slurm_a_request_that_cannot_be_is_refused_or_hopeless(asked: Asked) -> None:
+    refused = asked.offer("exit 0", resources=Resources(partition="nowhere"))
+    assert refused.sort is Sort.REFUSED
+    assert "partition" in refused.message
+    job = asked.submit("exit 0", resources=Resources(partition="short", time_limit=3600))
+    assert asked.row_when(job, lambda row: row.hopeless).reason == "PartitionTimeLimit"
+    asked.cancel(job)
+
+
+def test_slurm_an_unknown_job_is_no_evidence_alone_or_among_others(asked: Asked) -> None:
+    job = asked.submit("exit 0")
+    assert asked.polled("99999999") == {}
+    assert asked.accounted("99999999") == {}
+    rows = asked.polled("99999999", job)
+    assert not isinstance(rows, Silence)
+    assert list(rows) == [job]
+
+
+def test_slurm_the_limit_of_arrays_is_read(asked: Asked) -> None:
+    assert asked.dialect.limits_of(asked.said(asked.dialect.limits())).array_size == 10_000
+
+
+def test_slurm_a_stopped_controller_is_silence_and_no_jobs_fault(asked: Asked) -> None:
+    job = asked.submit("sleep 3; echo done")
+    asked.row_when(job, is_running)
+    asked.scheduler.stop("slurmctld")
+    try:
+        with ThreadPoolExecutor(3) as threads:  # each hangs for 9 to 18 s
+            ping = threads.submit(asked.said, asked.dialect.ping())
+            polled, offered = threads.submit(asked.polled, job), threads.submit(asked.offer, "exit 0")
+        assert ping.result().code != 0
+        silence = polled.result()
+        assert isinstance(silence, Silence)
+        assert silence.down
+        assert offered.result().sort is Sort.TRANSIENT
+    finally:
+        asked.scheduler.start("slurmctld")
+    assert asked.row_when(job, is_over, seconds=90).ended is None
+    assert asked.found(asked.name())[0] == {}, "what was refused for the outage came after all"
+
+
+def test_slurm_a_stopped_database_is_silence_and_its_rows_come_later(asked: Asked) -> None:
+    asked.scheduler.kill("slurmdbd")
+    try:
+        job = asked.submit("exit 4")
+        silence = asked.accounted(job)
+        assert isinstance(silence, Silence)
+        assert silence.down
+        assert asked.row_when(job, is_over).ended is EndReason.APP
+    finally:
+        asked.scheduler.start("slurmdbd")
+    assert asked.final(job, seconds=90).exit_code == 4
+
+
+def test_slurm_a_node_that_is_set_down_ends_its_jobs(asked: Asked) -> None:
+    job = asked.submit("exec sleep 600")
+    node = asked.row_when(job, is_running).host
+    assert node in asked.scheduler.nodes
+    update = ("scontrol", "update", f"nodename={node}")
+    assert asked.scheduler.run(*update, "state=down", "reason=test").returncode == 0
+    try:
+        assert asked.row_when(job, is_over).ended is EndReason.NODE
+        account = asked.final(job)
+        assert (account.ended, account.host) == (EndReason.NODE, node)
+    finally:
+        asked.scheduler.run(*update, "state=resume")
+
+
+def test_slurm_a_requeued_job_waits_and_runs_again_under_its_id(asked: Asked, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    body = f"{touches(runs)}; test $(wc -l < {runs}) = 2 || exec sleep 600"
+    job = asked.submit(body, requeue=True)
+    asked.until(lambda: lines_of(runs))
+    assert asked.scheduler.run("scontrol", "requeue", job).returncode == 0
+    # At first it waits for no reason at all: in flight, by whatever is read there.
+    row = asked.row_when(job, lambda row: row.requeued)
+    assert (row.phase, row.ended) == (Phase.PENDING, None)
+    assert asked.row_when(job, is_over, seconds=90).ended is None
+    assert lines_of(runs) == ["started"] * 2
+    asked.until(lambda: asked.final(job).exit_code == 0)
+    assert asked.final(job).ended is None
+
+
+# SLURM without accounting
+
+
+@pytest.fixture
+def bare(slurm_without_accounting: Scheduler, tmp_path: Path) -> Asked:
+    return Asked(slurm_without_accounting, Slurm(ClusterSettings(backend="slurm")), tmp_path)
+
+
+def test_slurm_without_accounting_the_queue_tells_until_it_forgets(bare: Asked) -> None:
+    jobs = [bare.submit("exit 0"), bare.submit("exit 5")]
+    assert [bare.row_when(job, is_over).ended for job in jobs] == [None, EndReason.APP]
+    for job in jobs:
+        bare.until(lambda job=job: bare.row(job) is None)  # type: ignore[misc]
+    assert bare.polled(*jobs) == {}
+
+
+def test_slurm_without_accounting_says_so_and_is_not_down(bare: Asked) -> None:
+    job = bare.submit("exec sleep 60")
+    answer = bare.accounted(job)
+    assert isinstance(answer, Silence)
+    assert not answer.down
+    assert bare.found(bare.name()) == [{bare.name(): job}, {}]
+    bare.cancel(job)
+    assert bare.row_when(job, is_over).ended is EndReason.CANCELLED
+
+
+# Grid Engine
+
+
+@pytest.fixture
+def grid(sge: Scheduler, tmp_path: Path) -> Asked:
+    return Asked(sge, Sge(ClusterSettings(backend="sge"), "root"), tmp_path)
+
+
+def test_sge_every_element_of_an_array_has_its_account_and_its_log(grid: Asked) -> None:
+    array = grid.submit("echo element $SGE_TASK_ID", size=3, running=2)
+    for index in (1, 2, 3):
+        account = grid.final(grid.dialect.element(array, index))
+        assert (account.ended, account.exit_code, account.name) == (None, 0, grid.name())
+        assert lines_of(grid.log(index)) == [f"element {index}"]
+    assert grid.row(grid.dialect.element(array, 1)) is None
+
+
+def test_sge_what_waits_of_an_array_is_shown_element_by_element(grid: Asked) -> None:
+    array = grid.submit("exec sleep 60", size=4, running=2)
+    elements = [grid.dialect.element(array, index) for index in range(1, 5)]
+    grid.row_when(elements[1], is_running)
+    rows = grid.polled(array)
+    assert not isinstance(rows, Silence)
+    assert [rows[element].phase for element in elements] == [Phase.RUNNING] * 2 + [Phase.PENDING] * 2
+    assert {rows[element].name for element in elements} == {grid.name()}
+    grid.cancel(array)
+    grid.until(lambda: grid.row(elements[0]) is grid.row(elements[3]) is None)
+
+
+def test_sge_a_failure_has_its_exit_code(grid: Asked) -> None:
+    account = grid.final(grid.submit("exit 3"))
+    assert (account.ended, account.exit_code) == (EndReason.APP, 3)
+    assert account.end is not None
+    assert grid.since <= account.end <= time.time() + 1
+
+
+def test_sge_a_job_over_its_time_is_known_as_such(grid: Asked) -> None:
+    job = grid.submit("exec sleep 600", resources=Resources(time_limit=2))
+    assert grid.final(job).ended is EndReason.TIME
+
+
+def test_sge_a_job_whose_processes_need_more_than_its_memory_is_known_as_such(grid: Asked) -> None:
+    # One process alone would only be told that there is no memory.
+    one = f"{sys.executable} -c 'import time; kept = bytearray(120 << 20); time.sleep(60)'"
+    body = f"{one} & {one} & {one} & wait"
+    job = grid.submit(body, resources=Resources(memory=250 * MB, time_limit=600))
+    account = grid.final(job)
+    assert account.ended is EndReason.OOM
+    assert account.memory is not None
+    assert account.memory > 250 * MB
+
+
+def test_sge_a_cancelled_job_leaves_the_queue_and_looks_killed(grid: Asked) -> None:
+    job = grid.submit("exec sleep 600")
+    grid.row_when(job, is_running)
+    grid.cancel(job)
+    account = grid.final(job)
+    assert account.ended in (EndReason.APP, EndReason.CANCELLED)  # this version does not tell who it was
+    assert account.signal == signal.SIGKILL
+    grid.until(lambda: grid.row(job) is None)
+
+
+def test_sge_a_job_is_found_by_its_name_in_the_queue_and_in_accounting(grid: Asked) -> None:
+    job = grid.submit("sleep 3")
+    name = grid.name()
+    assert grid.found(name)[0] == {name: job}
+    grid.final(job)
+    assert grid.found(name)[1] == {name: job}
+
+
+def test_sge_a_request_that_cannot_be_is_refused_and_a_broken_one_is_hopeless(grid: Asked) -> None:
+    refused = grid.offer("exit 0", resources=Resources(constraint="no_such_thing=1"))
+    assert refused.sort is Sort.REFUSED
+    job = grid.submit("exit 0", workdir=str(grid.folder / "missing"))
+    row = grid.row_when(job, lambda row: row.hopeless)
+    assert row.state == "Eqw"
+    grid.cancel(job)
+    grid.until(lambda: grid.row(job) is None)
+
+
+def test_sge_an_unknown_job_is_no_evidence(grid: Asked) -> None:
+    assert grid.accounted("99999999") == {}
+
+
+def test_sge_a_requeued_job_runs_again_under_its_id(grid: Asked, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    body = f"{touches(runs)}; test $(wc -l < {runs}) = 2 || exec sleep 600"
+    job = grid.submit(body, requeue=True)
+    grid.until(lambda: lines_of(runs))
+    grid.scheduler.run("qmod", "-rj", job)
+    grid.until(lambda: lines_of(runs) == ["started"] * 2)
+    grid.until(lambda: grid.row(job) is None)
+    grid.until(lambda: grid.final(job).exit_code == 0)
+    assert grid.final(job).ended is None
+
+
+def test_sge_a_stopped_master_is_silence_and_accounting_goes_on(grid: Asked) -> None:
+    ended, running = grid.submit("exit 2"), grid.submit("sleep 4; exit 6")
+    grid.final(ended)
+    grid.row_when(running, is_running)
+    grid.scheduler.stop("sge_qmaster")
+    try:
+        silence = grid.polled(running)
+        assert isinstance(silence, Silence)
+        assert silence.down
+        assert grid.offer("exit 0").sort is Sort.TRANSIENT
+        assert grid.final(ended).exit_code == 2
+    finally:
+        grid.scheduler.start("sge_qmaster")
+    assert grid.final(running, seconds=90).exit_code == 6
+
+
+# How they are started and ended
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """Sockets need one, and munged one that is open to all."""
+    made = Path(tempfile.mkdtemp(prefix="treadle-", dir="/tmp"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def listening() -> set[tuple[str, int]]:
+    """Addresses (as the kernel writes them) and ports on which somebody listens here."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in lines_of(table)[1:]:
+            _, local, _, state, *_ = line.split()
+            if state == "0A":
+                address, _, port = local.rpartition(":")
+                found.add((address, int(port, 16)))
+    return found
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Ids of processes whose command line names the folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes()
+        except OSError:
+            continue
+        if os.fsencode(folder) in words:
+            found.append(path.parent.name)
+    return found
+
+
+def test_slurm_listens_on_loopback_only(slurm: Scheduler) -> None:
+    first = int((slurm.folder / "ports").read_text())
+    mine = {(address, port) for address, port in listening() if first <= port < first + 4}
+    assert {port for _, port in mine} == set(range(first, first + 4))
+    assert {address for address, _ in mine} == {"0100007F"}
+
+
+def test_sge_is_not_on_the_network_of_this_machine(sge: Scheduler) -> None:
+    outside = sge.run("readlink", "/proc/self/ns/net").stdout
+    job_log = sge.folder / "network"
+    sge.run("qsub", "-sync", "y", "-b", "y", "-j", "y", "-o", str(job_log), "readlink", "/proc/self/ns/net")
+    assert job_log.read_text().startswith("net:[")
+    assert job_log.read_text() != outside
+
+
+@pytest.mark.xdist_group("slurm_without_accounting")
+def test_two_at_once_do_not_see_each_other(slurm_without_accounting: Scheduler, short_path: Path) -> None:
+    second = Scheduler("slurm", short_path, accounting=False)
+    try:
+        job = second.run("sbatch", "--parsable", "--wrap", "exec sleep 600").stdout.strip()
+        mine = slurm_without_accounting.run("squeue", "-h", "-t", "all", "-o", "%i %N").stdout
+        assert not any(node in mine for node in second.nodes)
+        assert not set(second.nodes) & set(slurm_without_accounting.nodes)
+        assert second.run("scancel", job).returncode == 0
+    finally:
+        second.close()
+    assert slurm_without_accounting.run("scontrol", "ping").returncode == 0
+    assert list(short_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["slurm", "sge"])
+def test_all_of_it_ends_with_whoever_started_it_even_when_that_is_killed(kind: str, short_path: Path) -> None:
+    if why := missing(kind, accounting=False):
+        pytest.skip(why)
+    submit = {"slurm": "sbatch -o /dev/null --wrap='sleep 600'", "sge": "qsub -b y sleep 600"}[kind]
+    script = f"cd {short_path} && {submit} && echo it is up && exec sleep 600"
+    argv = [sys.executable, str(TESTS / "scheduler.py"), kind, "--no-accounting", "--folder", str(short_path)]
+    with subprocess.Popen([*argv, "--", "sh", "-c", script], stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        assert any("it is up" in line for line in starter.stdout)
+        (folder,) = short_path.iterdir()
+        children = Path(f"/proc/{starter.pid}/task/{starter.pid}/children").read_text().split()
+        assert len(processes_of(folder)) > 2
+        starter.kill()
+        for pid in children:
+            comm = Path(f"/proc/{pid}/comm")
+            if comm.exists() and comm.read_text().strip() == "sleep":
+                os.kill(int(pid), signal.SIGKILL)
+    wait_until(lambda: not processes_of(folder))
+    Scheduler("slurm", short_path, accounting=False).close()
+    assert not folder.exists()
+
+
+def wait_until(condition: Callable[[], bool], *, seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it does not come to pass"
+        time.sleep(0.05)
