@@ -74,11 +74,12 @@ def rows(cluster: FakeCluster, dialect: Dialect, *jobs: str) -> dict[str, Row]:
 
 
 def accounts(cluster: FakeCluster, dialect: Dialect, *jobs: str) -> dict[str, Account]:
+    """What the commands tell, the first that knows a job: the later ones know less."""
     found: dict[str, Account] = {}
     for argv in dialect.accounting(jobs, time.time() - 60):
         answer = dialect.accounted(ask(cluster, argv))
         assert not isinstance(answer, Silence), answer
-        found |= {account.job: account for account in answer}
+        found = {account.job: account for account in answer} | found
     return found
 
 

@@ -73,7 +73,7 @@ def record(out: str) -> list[dict[str, str]]:
 
 
 def same_records(mine: str, real: str) -> None:
-    ours, theirs = record(mine), record(real)
+    ours, theirs = (sorted(record(text), key=lambda one: one["taskid"]) for text in (mine, real))
     assert len(ours) == len(theirs)
     for one, other in zip(ours, theirs, strict=True):
         assert list(one) == list(other)
