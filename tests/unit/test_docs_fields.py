@@ -16,7 +16,7 @@ WORDS = {
     State.REPORT: "kept",
     State.NOT_YET: "not yet",
     State.NO_EFFECT: "no effect",
-    State.SCHEDULER: "no effect",
+    State.SCHEDULER: "scheduler",
 }
 # The part of the page, and the fields that have their rows there.
 PARTS = {

@@ -32,6 +32,7 @@ from treadle.records.past import Past, load_past
 from treadle.rules.expand.expand import Expansion, expand
 from treadle.rules.file.read import ReadOptions, read, read_sound, without_rules
 from treadle.rules.pattern.listing import DiskListing
+from treadle.rules.profile.partitions import beyond_site
 from treadle.rules.schema import Workflow
 from treadle.rules.selection import parse_selection
 from treadle.rules.smells import Machine, too_large
@@ -51,7 +52,8 @@ class Request(Struct, frozen=True, kw_only=True):
     pipelines). `prefix` is where artifacts of steps stand (empty: as `TREADLE_PREFIX` says). `config` are
     (key, text) pairs and `declared` those of them that came as options (`--database refs/nt`), each with
     a hint for the case that the workflow declares no such key;
-    `targets` are rule names, task ids or output paths.
+    `targets` are rule names, task ids or output paths. `profiles` are names, those that count most last;
+    `backend` stands above theirs; `settings` are (rule, field of its resources, text).
     """
 
     file: str = ""
@@ -68,6 +70,9 @@ class Request(Struct, frozen=True, kw_only=True):
     strict: bool = False
     prefix: str = ""
     unsafe_locks: bool = False
+    profiles: tuple[str, ...] = ()
+    backend: str = ""
+    settings: tuple[tuple[str, str, str], ...] = ()
 
 
 class View(Struct, frozen=True, kw_only=True):
@@ -160,7 +165,15 @@ def plan_of(request: Request) -> Planned:
     sheets = tuple(
         word for text in request.samples for word in text.split(",") if word.lstrip("+")[:1] == "@"
     )
-    options = ReadOptions(config=request.config, strict=request.strict, sheets=sheets, workdir=workdir)
+    options = ReadOptions(
+        config=request.config,
+        strict=request.strict,
+        sheets=sheets,
+        workdir=workdir,
+        profiles=request.profiles,
+        backend=request.backend,
+        settings=request.settings,
+    )
     listing = DiskListing(workdir)
 
     def go_on(sound: Workflow) -> ScheduledPlan:
@@ -307,9 +320,15 @@ def view_of(
 
 
 def _beyond_this_machine(planned: Planned, decision: Decision) -> tuple[Diagnostic, ...]:
-    """Requests of rules that will run which this machine cannot meet."""
+    """Requests of rules that will run which this machine, or the site, cannot meet."""
     run = {planned.plan.tasks[task].rule for task in decision.to_run()}
     asking = [rule for rule in planned.workflow.rules if rule.name in run and rule.resources != Resources()]
+    cluster = planned.workflow.cluster
+    if cluster is not None and cluster.backend != "local":
+        there = [rule for rule in asking if not rule.policy.localrule]
+        asking = [rule for rule in asking if rule.policy.localrule]
+        if cluster.is_scheduler and (found := [one for rule in there for one in beyond_site(rule, cluster)]):
+            return tuple(found)
     if not asking:
         return ()
     machine = this_machine()

@@ -17,6 +17,18 @@ _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
 _WORDS = 60  # characters of a task's id in the name of a folder
 
 
+def profile_folders(flowdir: str) -> tuple[str, ...]:
+    """Where profiles are looked for, the nearest first; the last ones are the site's (`site_folders`)."""
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return (os.path.join(flowdir, "profiles"), os.path.join(home, "treadle"), *site_folders())
+
+
+def site_folders() -> tuple[str, ...]:
+    """Where the site keeps profiles for all (XDG base directories: `XDG_CONFIG_DIRS`, else /etc/xdg)."""
+    places = (os.environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
+    return tuple(os.path.join(place, "treadle") for place in places if os.path.isabs(place))
+
+
 def private_log(log: str) -> str:
     """Where what belongs into `log` stands as long as it may hold secrets."""
     return f"{log}.private"

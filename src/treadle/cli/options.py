@@ -12,11 +12,13 @@ from typing import Any
 from treadle.api.pipe import Request, is_pipeline
 from treadle.base.errors import OptionError
 from treadle.base.names import nearest
+from treadle.rules.schema import BACKENDS
 
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _DECLARED = re.compile(r"--[A-Za-z_][A-Za-z0-9_-]*")
+_OVERRIDE = re.compile(r"([^.=]+)\.([a-z_]+)=(.*)", re.DOTALL)
 # Options that are to come: no config key may take their names, and nobody is left to guess.
-_LATER = frozenset({"--backend", "--detach", "--module", "--on-interrupt", "--profile", "--set"})
+_LATER = frozenset({"--module"})
 
 
 class SubcommandParser(argparse.ArgumentParser):
@@ -126,6 +128,28 @@ def add_workflow(parser: argparse.ArgumentParser, *, targets: str = "TARGET") ->
         help="work on some samples: names, !name, first:N, ready, @sheet, +@sheet",
     )
     parser.add_argument("--strict", action="store_true", help="take warnings about the file as errors")
+    parser.add_argument(
+        "--profile",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="how to run here: profiles/NAME.toml beside the workflow, else the user's or the site's; of "
+        "several the last counts most",
+    )
+    parser.add_argument(
+        "--backend",
+        default="",
+        metavar="NAME",
+        choices=BACKENDS,
+        help=f"where to run: {', '.join(BACKENDS)} (default: what the profile says, else local)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="RULE.KEY=VALUE",
+        help="set one of the resources of a rule for this time (align.memory=64G; also with a pattern)",
+    )
 
 
 def add_decision(parser: argparse.ArgumentParser) -> None:
@@ -178,6 +202,9 @@ def request_of(args: argparse.Namespace) -> Request:
         overwrite_cohort=getattr(args, "overwrite_cohort", False),
         strict=args.strict,
         prefix=args.prefix,
+        profiles=tuple(args.profile),
+        backend=args.backend,
+        settings=tuple(map(_override, args.set)),
     )
 
 
@@ -203,6 +230,14 @@ def split_setting(text: str) -> tuple[str, str]:
     if not equals or not _SETTING.match(text):
         raise OptionError(f"'{text}' is not KEY=VALUE", hint="KEY is a config key: letters, digits and _")
     return key, value
+
+
+def _override(text: str) -> tuple[str, str, str]:
+    """`RULE.KEY=VALUE` as its parts; raises OptionError."""
+    found = _OVERRIDE.fullmatch(text)
+    if found is None:
+        raise OptionError(f"--set: '{text}' is not RULE.KEY=VALUE", hint="such as align.memory=64G")
+    return found[1], found[2], found[3]
 
 
 def split_declared(words: list[str], known: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:

@@ -59,7 +59,9 @@ class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
 
     `retries` attempts after the first; `retry_delay` in seconds, doubling; `required` False: a failure
     blocks dependents but not the run's verdict; `optional`: skipped when a source input is missing.
-    `digest_limit` in bytes (None: files of any size are digested).
+    `digest_limit` in bytes (None: files of any size are digested). `localrule`: on this machine, whatever the
+    backend. Tasks of one `group` that are connected make one job. `pack`: so many short tasks make one job,
+    or as many as take `pack_time` seconds (0: they are not packed).
     """
 
     shell: Shell = Shell()
@@ -75,6 +77,10 @@ class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     restartable: bool = False
     signal_before_end: int | None = None
     oom_ok: bool = False
+    localrule: bool = False
+    group: str = ""
+    pack: int = 0
+    pack_time: int = 0
     digest_limit: int | None = 64 * 1024 * 1024
     description: str = ""
     tags: tuple[str, ...] = ()

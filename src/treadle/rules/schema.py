@@ -25,6 +25,9 @@ class Spelled(float):
         return self.text
 
 
+SCHEDULERS = ("slurm", "pbs", "sge", "lsf")
+BACKENDS = (*SCHEDULERS, "ray", "local")
+
 # What a config key or a param may hold: str, int, bool, Spelled or a tuple of these.
 Value = Any
 
@@ -139,6 +142,40 @@ class StepModule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     place: Place = Place()
 
 
+class Partition(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The most that one task may ask for in a partition (a queue): bytes, seconds; None: any."""
+
+    name: str
+    threads: int | None = None
+    memory: int | None = None
+    time_limit: int | None = None
+    gpu: int = 0
+    nodes: int | None = None
+
+
+class Cluster(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The backend of a run and how it is to be used: `[cluster]` of the workflow and of its profiles.
+
+    `backend` is one of `BACKENDS`. `values` are typed, by the names of the fields. `ceilings` are the site's
+    bounds on requests of rules. `profiles` are the files that took part, `places` where values stand.
+    """
+
+    backend: str
+    values: dict[str, Any] = {}
+    partitions: tuple[Partition, ...] = ()
+    ceilings: Partition | None = None
+    profiles: tuple[str, ...] = ()
+    places: dict[str, Place] = {}
+
+    @property
+    def is_scheduler(self) -> bool:
+        return self.backend in SCHEDULERS
+
+    def at(self, key: str) -> Place:
+        """Where `key` stands; else that of the backend."""
+        return self.places.get(key) or self.places.get("backend") or Place()
+
+
 class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A whole workflow file, layers applied: what `read` returns and `expand` takes.
 
@@ -146,8 +183,8 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     typed, with the engine's own keys (`samples_list` ...) added; `sensitive` names keys that are secret.
     `pools` are `[resource_groups]`. `on_end_secrets` are the variables of sensitive values that `on_end`
     reads. `modules` are files of Python steps and `steps` the artifacts of these by name, empty until they
-    are known. `warnings` were found on the way. `places` of single tables are by
-    `table.key` (`wildcard_constraints.sample`).
+    are known. `cluster` is None where the run is local because nothing else was asked for. `warnings` were
+    found on the way. `places` of single tables are by `table.key` (`wildcard_constraints.sample`).
     """
 
     file: str
@@ -165,6 +202,7 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     modules: tuple[StepModule, ...] = ()
     steps: dict[str, StepPath] = {}
     interpreters: dict[str, str] = {}
+    cluster: Cluster | None = None
     on_end: str = ""
     on_end_secrets: tuple[str, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()

@@ -30,27 +30,40 @@ class Config(Struct, frozen=True):
 
 
 def read_config(
-    section: Section, given: Sequence[tuple[str, str]], sources: Iterable[Source], workdir: str
+    section: Section,
+    given: Sequence[tuple[str, str]],
+    sources: Iterable[Source],
+    workdir: str,
+    profiles: Sequence[Section] = (),
+    *,
+    override: bool = False,
 ) -> Config:
     """The config of a workflow; everything wrong with it is reported.
 
     `given` are the (key, text) of the command line; the last of two for one key counts. `must_exist`
-    looks from `workdir`.
+    looks from `workdir`. `profiles` fill keys that have no value, or with `override` replace those that have;
+    the last of them counts most.
     """
     values, declared = _written(section)
+    homes = dict.fromkeys([key for key in values if key not in declared], section)  # a default sets nothing
+    for profile in profiles:
+        for key, value in _of_profile(profile).items():
+            if override or homes.get(key) is not section:
+                values[key], homes[key] = value, profile
     texts = dict(given)
     values |= _given(section, texts, values, declared)
     values |= engine_keys(values, sources)
     _check_required(section, {*values, *texts}, declared)
     secret = {name for name, one in declared.items() if one.sensitive}
     places = {key: section.place(key) for key in section.table}
+    places |= {key: home.place(key) for key, home in homes.items()}
     values, secret = resolve(values, secret, places, section.findings)
     for key, one in declared.items():
         if key in values:
             try:
                 values[key] = fitted(values[key], one, workdir, secret=key in secret)
             except UnfitError as unfit:
-                section.error(unfit.code, unfit.message, key, hint=unfit.hint)
+                homes.get(key, section).error(unfit.code, unfit.message, key, hint=unfit.hint)
     return Config(values, declared, frozenset(secret))
 
 
@@ -76,6 +89,16 @@ def _written(section: Section) -> tuple[dict[str, Value], dict[str, Declared]]:
         else:
             values[key] = taken
     return values, declared
+
+
+def _of_profile(section: Section) -> dict[str, Value]:
+    """The values of a profile: it sets keys, and declares none."""
+    for key, value in section.table.items():
+        if isinstance(value, dict):
+            hint = "keys are declared in the workflow; a profile gives them values"
+            section.error("wrong-type", f"a table stands where {_WANTED} is wanted", key, hint=hint)
+    plain = {key: value for key, value in section.table.items() if not isinstance(value, dict)}
+    return _written(section.inner(plain))[0]
 
 
 def _declaration(section: Section, key: str, table: dict[str, Any]) -> tuple[Declared, Any]:

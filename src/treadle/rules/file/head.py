@@ -8,11 +8,12 @@ from msgspec import Struct
 
 from treadle.base.place import Place
 from treadle.plan.task import Shell
-from treadle.rules.file.rule_resources import Defaults
 from treadle.rules.file.rule_table import House
+from treadle.rules.profile.layers import Layered, Layers, layered
 from treadle.rules.toml.fields import DEFAULTS, WORKFLOW, Kind, State
 from treadle.rules.toml.kinds import line, take
 from treadle.rules.toml.measures import NO_LIMIT
+from treadle.rules.toml.resource_table import Defaults
 from treadle.rules.toml.section import Section, clip
 from treadle.rules.toml.tables import Tables
 
@@ -25,11 +26,13 @@ _MUST_HOLD = {"sample_pattern": ("sample",), "pairs_pattern": ("pair_id", "exper
 class Head(Struct, frozen=True, kw_only=True):
     """The head of a workflow.
 
-    `sheets` are (what it holds, path, place); `about` is what only the report shows.
+    `sheets` are (what it holds, path, place); `about` is what only the report shows. `defaults` are those of
+    the workflow and of its profiles.
     """
 
     name: str
     house: House
+    defaults: Layered
     interpreters: dict[str, str]
     on_end: str
     sample_pattern: str
@@ -38,11 +41,11 @@ class Head(Struct, frozen=True, kw_only=True):
     about: dict[str, Any]
 
 
-def read_head(tables: Tables) -> Head:
+def read_head(tables: Tables, layers: Layers) -> Head:
     """The head of a workflow; everything wrong with it is reported."""
-    section, below = tables.one("workflow"), tables.one("defaults")
+    section = tables.one("workflow")
     got = take(section, WORKFLOW, "[workflow]")
-    defaults = take(below, DEFAULTS, "[defaults]")
+    defaults = layered(layers.of("defaults", tables.one("defaults")), DEFAULTS, "[defaults]")
     if "name" not in section.table:
         section.error("missing-key", "the workflow has no name", hint='give it one: [workflow] name = "..."')
     _check_words(section, got)
@@ -51,7 +54,8 @@ def read_head(tables: Tables) -> Head:
     sheets = (("pairs", "pairs_file"), ("samples", "sample_groups_file"))
     return Head(
         name=got.get("name", ""),
-        house=_house(section, got, below, defaults),
+        house=_house(section, got, defaults),
+        defaults=defaults,
         interpreters=_interpreters(section, got),
         on_end=got.get("on_end", ""),
         sample_pattern=got.get("sample_pattern", ""),
@@ -85,16 +89,19 @@ def _check_pattern(section: Section, got: dict[str, Any], key: str, needed: tupl
             section.error("bad-value", f"this pattern does not hold {{{name}}}", key)
 
 
-def _house(section: Section, got: dict[str, Any], below: Section, defaults: dict[str, Any]) -> House:
-    executable = defaults.get("shell_executable", got.get("shell_executable", "bash"))
+def _house(section: Section, got: dict[str, Any], defaults: Layered) -> House:
+    said = defaults.values
+    executable = said.get("shell_executable", got.get("shell_executable", "bash"))
     if got.get("shell_executable", executable) != executable:
         message = "[workflow] and [defaults] name different shells"
-        below.error("said-twice", message, "shell_executable", hint="name it once")
-    limit = defaults.get("digest_limit", House().digest_limit)
-    memory = str(below.table["memory"]).strip() if "memory" in defaults else ""
+        defaults.origins["shell_executable"].error(
+            "said-twice", message, "shell_executable", hint="name it once"
+        )
+    limit = said.get("digest_limit", House().digest_limit)
+    memory = str(defaults.origins["memory"].table["memory"]).strip() if "memory" in said else ""
     return House(
-        defaults=Defaults(defaults.get("threads", 1), defaults.get("memory"), memory),
-        shell=Shell(executable, got.get("strict_shell", False), defaults.get("shell_prelude", "")),
+        defaults=Defaults(said.get("threads", 1), said.get("memory"), memory),
+        shell=Shell(executable, got.get("strict_shell", False), said.get("shell_prelude", "")),
         digest_limit=None if limit == NO_LIMIT else limit,
     )
 

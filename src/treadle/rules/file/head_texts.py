@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from treadle.rules.config.config import Config
 from treadle.rules.file.rule_table import House
+from treadle.rules.profile.layers import Layered
 from treadle.rules.text.command import Filling, Known, ShellTemplate
 from treadle.rules.text.placeholder import Mark, scan
 from treadle.rules.toml.section import Section
@@ -23,8 +24,11 @@ class HeadText(Struct, frozen=True):
     secrets: tuple[str, ...] = ()
 
 
-def with_prelude(house: House, section: Section, config: Config) -> House:
+def with_prelude(house: House, defaults: Layered, config: Config) -> House:
     """The house with the prelude of `[defaults]` filled in."""
+    section = defaults.origins.get("shell_prelude")
+    if section is None:
+        return house
     filled = _filled(section, "shell_prelude", house.shell.prelude, config, _OF_A_TASK)
     return replace(house, shell=replace(house.shell, prelude=filled.text), secrets=filled.secrets)
 

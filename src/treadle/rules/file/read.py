@@ -18,15 +18,18 @@ from treadle.rules.config.config import read_config
 from treadle.rules.file.cross_checks import check_rules
 from treadle.rules.file.head import Head, read_head
 from treadle.rules.file.head_texts import on_end_text, with_prelude
-from treadle.rules.file.rule_resources import counts
 from treadle.rules.file.rule_table import rule
 from treadle.rules.file.step_modules import step_modules
 from treadle.rules.pattern.constraint import Constraint, constraint
+from treadle.rules.profile.cluster import read_cluster
+from treadle.rules.profile.layers import Layers, read_profiles
+from treadle.rules.profile.overrides import check_overrides, read_overrides
 from treadle.rules.schema import Workflow
 from treadle.rules.sources.sources import NamedSheet, read_sources
 from treadle.rules.toml.document import Document, load, parse
 from treadle.rules.toml.fields import Kind
 from treadle.rules.toml.kinds import VARIABLE, text
+from treadle.rules.toml.resource_table import counts
 from treadle.rules.toml.section import LONGEST_NAME, Findings, Section, clip
 from treadle.rules.toml.tables import Tables
 
@@ -37,10 +40,14 @@ class ReadOptions(Struct, frozen=True, kw_only=True):
     `config` are (key, text) of `--config`. `sheets` are sheets of the command line: `@path` replaces the
     workflow's pairs or sample groups, `+@path` or a bare path adds to them; like all sheets they are
     looked for in the workflow's folder. `workdir` is where `must_exist` looks (default: that folder).
-    `strict` makes errors of warnings.
+    `strict` makes errors of warnings. `profiles` are names, `backend` is that of the command line, and
+    `settings` are (rule, field of its resources, text): what stands above profile and workflow.
     """
 
     config: tuple[tuple[str, str], ...] = ()
+    profiles: tuple[str, ...] = ()
+    backend: str = ""
+    settings: tuple[tuple[str, str, str], ...] = ()
     sheets: tuple[str, ...] = ()
     strict: bool = False
     workdir: str = ""
@@ -124,8 +131,16 @@ def without_rules(workflow: Workflow, errors: Iterable[Diagnostic]) -> Workflow 
 
 def _understood(document: Document, folder: str, options: ReadOptions, findings: Findings) -> Workflow:
     """The workflow as far as it can be understood; whoever finds an error goes on without the thing."""
-    tables = Tables(document, findings)
-    head = read_head(tables)
+    acts = bool(options.profiles or options.backend)
+    tables = Tables(document, findings, acts=acts)
+    layers = Layers(
+        read_profiles(options.profiles, folder, findings, site=acts),
+        tables.one("workflow").table.get("profile_mode") == "override",
+    )
+    cluster = read_cluster(tables.one("cluster"), layers, options.backend, findings) if acts else None
+    findings.scheduler = cluster is not None and cluster.is_scheduler
+    head = read_head(tables, layers)
+    overrides = read_overrides(layers.profiles, options.settings, folder, findings)
     constraints = _constraints(tables.one("wildcard_constraints"))
     sources = read_sources(
         tables.many,
@@ -135,8 +150,15 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
         findings,
         discovers=bool(head.sample_pattern),
     )
-    config = read_config(tables.one("config"), options.config, sources, options.workdir or folder)
-    house = with_prelude(head.house, tables.one("defaults"), config)
+    config = read_config(
+        tables.one("config"),
+        options.config,
+        sources,
+        options.workdir or folder,
+        [one.tables.one("config") for one in layers.profiles],
+        override=layers.override,
+    )
+    house = replace(with_prelude(head.house, head.defaults, config), overrides=overrides)
     on_end = on_end_text(tables.one("workflow"), head.on_end, config)
     rules = tuple([rule(section, house) for section in tables.many("rules")])
     modules = step_modules(tables.many("steps"), config)
@@ -145,6 +167,7 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
         hint = "add one: [[rules]] with a name, an output and a shell command"
         findings.error("no-rules", "this workflow has no rules", Place(document.file), hint)
     check_rules(rules, pools, findings)
+    check_overrides(overrides, [one.name for one in rules], findings)
     return Workflow(
         file=document.file,
         folder=folder,
@@ -160,6 +183,7 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
         pools=pools,
         modules=modules,
         interpreters=head.interpreters,
+        cluster=cluster,
         on_end=on_end.text,
         on_end_secrets=on_end.secrets,
         places=tables.places(),

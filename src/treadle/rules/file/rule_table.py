@@ -11,11 +11,12 @@ from msgspec import Struct
 from treadle.base.names import RULE_NAME
 from treadle.plan.task import Policy, Shell
 from treadle.rules.file.rule_paths import fan_in, files
-from treadle.rules.file.rule_resources import Defaults, resources
 from treadle.rules.file.rule_values import envvars, metadata, params
+from treadle.rules.profile.overrides import Override, overridden
 from treadle.rules.schema import PathSpec, Rule
 from treadle.rules.toml.fields import RULE
 from treadle.rules.toml.kinds import take
+from treadle.rules.toml.resource_table import Defaults, resources
 from treadle.rules.toml.section import Section, clip
 from treadle.rules.toml.shell_traps import hidden_failure
 
@@ -26,6 +27,7 @@ _TEXTS = (
 _POLICY = (
     *("retries", "retry_delay", "retry_memory", "retry_time", "priority", "required", "optional", "target"),
     *("resumable", "restartable", "signal_before_end", "oom_ok", "description", "tags"),
+    *("localrule", "group"),
 )
 _OPEN = re.compile(r"\{config\.|[*?\[]|^\./|//|/\./|\.\./")  # texts that may be spelled in another way, too
 _HINTS = {
@@ -37,13 +39,15 @@ _HINTS = {
 class House(Struct, frozen=True, kw_only=True):
     """What holds for every rule of the file: defaults, the shell, the digest limit.
 
-    `secrets` are the variables of sensitive values that the prelude reads.
+    `secrets` are the variables of sensitive values that the prelude reads. `overrides` are resources that
+    stand above those of the rules.
     """
 
     defaults: Defaults = Defaults()
     shell: Shell = Shell()
     secrets: tuple[str, ...] = ()
     digest_limit: int | None = 64 * 1024 * 1024
+    overrides: tuple[Override, ...] = ()
 
 
 def rule(section: Section, house: House) -> Rule:
@@ -51,7 +55,9 @@ def rule(section: Section, house: House) -> Rule:
     got = take(section, RULE, "a rule")
     _check_name(section, got)
     inputs, outputs, gathered = files(section, "input"), files(section, "output"), fan_in(section)
-    asked, memory_text = resources(section, got, house.defaults)
+    asked, memory_text = overridden(
+        got.get("name", ""), *resources(section, got, house.defaults), house.overrides
+    )
     _check_command(section, got, house.shell)
     _check_outputs(section, outputs)
     _check_signal(section, got, asked.time_limit)
@@ -165,9 +171,12 @@ def _check_signal(section: Section, got: dict[str, Any], limit: int | None) -> N
 
 
 def _policy(got: dict[str, Any], house: House) -> Policy:
+    pack, pack_time = got.get("pack", (0, 0))
     return Policy(
         shell=house.shell,
         digest_limit=house.digest_limit,
+        pack=pack,
+        pack_time=pack_time,
         **{key: got[key] for key in _POLICY if key in got},
     )
 

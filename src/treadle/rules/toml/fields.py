@@ -18,7 +18,7 @@ class State(StrEnum):
     REPORT = "report"  # kept for the report; nothing that runs depends on it
     NOT_YET = "not-yet"  # an error: leaving it out would change what runs
     NO_EFFECT = "no-effect"  # a warning: leaving it out changes nothing here
-    SCHEDULER = "scheduler"  # read and kept, with one warning a file: it acts on a scheduler alone
+    SCHEDULER = "scheduler"  # works on a scheduler; else read and kept, with one warning a file
 
 
 class Kind(StrEnum):
@@ -40,6 +40,8 @@ class Kind(StrEnum):
     DELAY = "a duration such as '30s', or a number of seconds"
     SIZE_GROWTH = "a growth such as 'x2' or '+8G'"
     TIME_GROWTH = "a growth such as 'x2' or '+2h'"
+    PACK = "a number of tasks, or a duration such as '30m'"
+    INTERVAL = "a duration such as '10s', or a number of seconds, above 0"
     TEXTS = "a list of texts"
     NAMES = "a list of names"
     PATHS = "a list of paths"
@@ -71,12 +73,11 @@ _FLAG = Field(Kind.FLAG)
 _COUNT = Field(Kind.COUNT)
 _SIZE = Field(Kind.SIZE)
 _TABLE = Field(Kind.TABLE)
-_FOR_SCHEDULERS = "it asks something of a scheduler, and this machine has none"
+_FOR_SCHEDULERS = "it asks something of a scheduler, and the run is local"
 _VALUES = Field(Kind.VALUES)
 _SHOWN = Field(Kind.TEXT, State.REPORT)
 _NOT_YET = Field(Kind.ANY, State.NOT_YET)
 _NOTHING = Field(Kind.ANY, State.NO_EFFECT, "nothing in Treadle looks at it")
-_SCHEDULER = Field(Kind.ANY, State.NO_EFFECT, "it acts on a scheduler, and this machine has none")
 
 WORKFLOW: Fields = {
     "name": _NAME,
@@ -156,9 +157,9 @@ RULE: Fields = {
     "ancient": Field(Kind.PATHS),
     "scratch": _NOT_YET,
     "shadow": _NOT_YET,
-    "localrule": _SCHEDULER,
-    "group": _SCHEDULER,
-    "pack": _SCHEDULER,
+    "localrule": Field(Kind.FLAG, State.SCHEDULER, _FOR_SCHEDULERS),
+    "group": Field(Kind.NAME, State.SCHEDULER, _FOR_SCHEDULERS),
+    "pack": Field(Kind.PACK, State.SCHEDULER, _FOR_SCHEDULERS),
     "priority": Field(Kind.WHOLE),
     "target": _FLAG,
     "tags": Field(Kind.TEXTS),
@@ -220,6 +221,57 @@ FREE_TABLE: Fields = {"name": _NAME, "file": _PATH, "rows": Field(Kind.LIST)}
 
 STEPS: Fields = {"module": _PATH, "name": _TEXT, "prefix": _PATH, "params": _VALUES}
 
+_NATURAL = Field(Kind.NATURAL)
+_DURATION = Field(Kind.DURATION)
+_DELAY = Field(Kind.DELAY)
+
+CLUSTER: Fields = {
+    "backend": _NAME,
+    "partition": _NAME,
+    "account": _NAME,
+    "qos": _NAME,
+    "constraint": _NAME,
+    "walltime": _DURATION,
+    "max_submitted": _COUNT,
+    "max_running": _COUNT,
+    "max_array_size": _COUNT,
+    "poll_interval": Field(Kind.INTERVAL),
+    "extra_args": Field(Kind.TEXTS),
+    "latency_wait": _DELAY,
+    "lost_after": Field(Kind.INTERVAL),
+    "poll_timeout": Field(Kind.INTERVAL),
+    "outage_limit": Field(Kind.INTERVAL),
+    "command_timeout": Field(Kind.INTERVAL),
+    "bin_dir": _PATH,
+    "dialect": _NAME,
+    "parallel_env": _NAME,
+    "memory_resource": _NAME,
+    "gpu_resource": _NAME,
+    "memory_unit": _NAME,
+    "env_setup": _NOT_YET,
+    "scratch_dir": _NOT_YET,
+    "job_prefix": _NAME,
+}
+
+PARTITION: Fields = {
+    "threads": _COUNT,
+    "memory": _SIZE,
+    "time_limit": _DURATION,
+    "gpu": _NATURAL,
+    "nodes": _COUNT,
+}
+
+CEILINGS: Fields = {
+    **PARTITION,
+    "max_submitted": _COUNT,
+    "max_running": _COUNT,
+    "max_array_size": _COUNT,
+}
+
+FLOORS: Fields = {"poll_interval": Field(Kind.INTERVAL)}
+
+OVERRIDE: Fields = {"resources": _TABLE}
+
 
 class Top(Struct, frozen=True):
     """A table at the top of the file: whether it is an array of tables, and its state."""
@@ -250,12 +302,25 @@ TOP: dict[str, Top] = {
     "resource_groups": Top(),
     "resource_budget": _LATER,
     "execution_group": _LATER_ARRAY,
-    "cluster": Top(state=State.NO_EFFECT, why="it acts only with a profile or a backend; the run is local"),
+    "cluster": Top(
+        CLUSTER, state=State.SCHEDULER, why="it acts only with a profile or a backend; the run is local"
+    ),
     "report": Top(state=State.REPORT),
     "citation": Top(state=State.REPORT),
     "reference_db": Top(array=True, state=State.REPORT),
     "plugins": Top(state=State.NO_EFFECT, why="nothing in Treadle looks at it"),
     "ai": Top(state=State.NO_EFFECT, why="nothing in Treadle looks at it"),
+}
+
+# What a profile may hold; `ceilings` and `floors` only one of the site's.
+PROFILE: dict[str, Top] = {
+    "config": Top(),
+    "defaults": Top(DEFAULTS),
+    "cluster": Top(CLUSTER),
+    "rules": Top(),
+    "partitions": Top(),
+    "ceilings": Top(CEILINGS),
+    "floors": Top(FLOORS),
 }
 
 # Tables in which fields are looked for when a key stands in the wrong one.
@@ -265,5 +330,6 @@ HOMES: dict[str, Fields] = {
     "[rules.resources]": RESOURCES,
     "[rules.resources.gpu_spec]": GPU_SPEC,
     "[defaults]": DEFAULTS,
+    "[cluster]": CLUSTER,
     "[[steps]]": STEPS,
 }

@@ -33,7 +33,7 @@ def take(section: Section, fields: Fields, what: str) -> dict[str, Any]:
         if field is None:
             section.unknown(key, fields, what)
         elif field.state in _TAKEN:
-            if field.state is State.SCHEDULER:
+            if field.state is State.SCHEDULER and not section.findings.scheduler:
                 section.warn_once("no-effect", f"'{key}' has no effect here: {field.why}", key)
             taken = READERS[field.kind](section, value, field.kind, (key,))
             if taken is not None:
@@ -218,6 +218,8 @@ READERS: dict[Kind, Callable[[Section, Any, Kind, Path], Any]] = {
     Kind.DELAY: measures.delay,
     Kind.SIZE_GROWTH: measures.size_growth,
     Kind.TIME_GROWTH: measures.time_growth,
+    Kind.PACK: measures.pack,
+    Kind.INTERVAL: measures.interval,
     Kind.TEXTS: _list_of(text, Kind.TEXT),
     Kind.NAMES: _list_of(name, Kind.NAME),
     Kind.PATHS: _list_of(line, Kind.PATH),

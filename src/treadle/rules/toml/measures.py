@@ -42,6 +42,26 @@ def delay(section: Section, value: object, kind: Kind, path: Path) -> float | No
     return measured(section, value, kind, path, _seconds)
 
 
+def interval(section: Section, value: object, kind: Kind, path: Path) -> float | None:
+    """Seconds, more than 0: a duration, or a bare number."""
+    found = measured(section, value, kind, path, _seconds)
+    if found == 0:
+        section.error("out-of-range", f"0 stands where {kind} is wanted", *path)
+        return None
+    return found
+
+
+def pack(section: Section, value: object, kind: Kind, path: Path) -> tuple[int, int] | None:
+    """A number of tasks and 0, or 0 and a number of seconds."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if 1 <= value < _MOST:
+            return value, 0
+        section.error("out-of-range", f"{found(value)} stands where {kind} is wanted", *path)
+        return None
+    seconds = _whole(measured(section, value, kind, path, parse_duration))
+    return None if seconds is None else (0, seconds)
+
+
 def size_growth(section: Section, value: object, kind: Kind, path: Path) -> Growth | None:
     """`x2` or `+8G`; what is added in bytes."""
     return _growth(section, value, kind, path, parse_size)

@@ -16,10 +16,14 @@ _MOST_COMPARED = 100_000  # names in all: a file full of unknown ones should sti
 
 
 class Findings:
-    """All that was found about one workflow; `source` is the text of its file."""
+    """All that was found about one workflow; `source` is the text of its file.
+
+    `scheduler`: its rules go to one, so that what only a scheduler can do has an effect.
+    """
 
     def __init__(self, source: str = "") -> None:
         self.source = source
+        self.scheduler = False
         self.found: list[Diagnostic] = []
         self.told: set[tuple[str, str]] = set()  # (code, message) of what is said once a file
         self._guesses: dict[tuple[str, int], tuple[object, str]] = {}

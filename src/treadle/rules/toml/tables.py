@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from treadle.base.place import Place
@@ -14,11 +15,18 @@ _NAMED_BY = {"pairs": "pair_id"}
 
 
 class Tables:
-    """The tables of one document as sections; what stands at the top and may not is reported at once."""
+    """The tables of one document as sections; what stands at the top and may not is reported at once.
 
-    def __init__(self, document: Document, findings: Findings) -> None:
+    `known` are those that there may be. `acts`: a backend or a profile was chosen.
+    """
+
+    def __init__(
+        self, document: Document, findings: Findings, known: Mapping[str, Top] = TOP, *, acts: bool = False
+    ) -> None:
         self.document = document
         self.findings = findings
+        self._known = known
+        self._acts = acts
         self._singles: dict[str, Section] = {}
         self._arrays: dict[str, list[Section]] = {}
         for name, value in document.values.items():
@@ -45,7 +53,7 @@ class Tables:
         return Section(table, spot, shown or name, self.document.file, self.findings)
 
     def _take(self, name: str, value: Any) -> None:
-        top = TOP.get(name)
+        top = self._known.get(name)
         if top is None:
             self._unknown(name, value)
         elif top.array:
@@ -74,14 +82,15 @@ class Tables:
             message = f"this version of Treadle does not have [{name}] yet"
             hint = "it would change what runs: take it out, or wait for a version that has it"
             self._error("not-yet", message, name, hint)
-        elif top.state is State.NO_EFFECT:
+        elif idle := top.state is State.NO_EFFECT or (top.state is State.SCHEDULER and not self._acts):
             place = self._section({}, name).place()
             self.findings.warn("no-effect", f"[{name}] has no effect here: {top.why}", place)
-        return top.state in (State.NOT_YET, State.NO_EFFECT)
+            return idle
+        return top.state is State.NOT_YET
 
     def _unknown(self, name: str, value: Any) -> None:
         what = "table" if isinstance(value, dict | list) else "key at the top of the file"
-        hint = self.findings.guess(name, TOP)
+        hint = self.findings.guess(name, self._known)
         homes = [home for home, fields in HOMES.items() if name in fields]
         if homes and not isinstance(value, dict):
             hint = f"it belongs below {homes[0]}"

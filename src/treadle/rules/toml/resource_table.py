@@ -12,7 +12,10 @@ from treadle.rules.toml.kinds import NAME, take, whole, wrong
 from treadle.rules.toml.section import Section, clip
 
 _GIB = 1024**3
-_PLAIN = ("disk", "time_limit", "partition", "account", "qos", "constraint", "nodes", "tasks_per_node")
+_PLAIN = (
+    *("threads", "memory", "disk", "time_limit", "partition", "account", "qos", "constraint"),
+    *("nodes", "tasks_per_node", "extra_args"),
+)
 
 
 class Defaults(Struct, frozen=True):
@@ -35,20 +38,22 @@ def resources(section: Section, got: dict[str, Any], defaults: Defaults) -> tupl
         if key in got and said.setdefault(key, got[key]) != got[key]:
             message = f"'{key}' is said here and, differently, in resources"
             section.error("said-twice", message, key, hint="keep the one in resources")
-    gpus, model, gpu_memory = _gpus(inner, said)
     asked = Resources(
-        threads=said.get("threads", defaults.threads),
-        memory=said.get("memory", defaults.memory),
-        gpus=gpus,
-        gpu_model=model,
-        gpu_memory=gpu_memory,
-        groups=counts(inner.inner(said.get("groups", {}), "groups")),
-        extra_args=said.get("extra_args", ()),
-        **{key: said[key] for key in _PLAIN if key in said},
+        **{"threads": defaults.threads, "memory": defaults.memory, **resource_values(inner, said)}
     )
     if "memory" not in said:
         return asked, defaults.memory_text
     return asked, str(inner.table.get("memory", section.table.get("memory"))).strip()
+
+
+def resource_values(section: Section, said: dict[str, Any]) -> dict[str, Any]:
+    """What a `resources` table says, by the names that `Resources` has for it."""
+    found = {key: said[key] for key in _PLAIN if key in said}
+    if "gpu" in said or "gpu_spec" in said:
+        found["gpus"], found["gpu_model"], found["gpu_memory"] = _gpus(section, said)
+    if "groups" in said:
+        found["groups"] = counts(section.inner(said["groups"], "groups"))
+    return found
 
 
 def _gpus(section: Section, said: dict[str, Any]) -> tuple[int, str, int | None]:

@@ -1,0 +1,99 @@
+"""`[cluster]` of the workflow and its profiles: which backend the run has, and how it is to be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from treadle.rules.profile.layers import Layered, Layers, layered
+from treadle.rules.schema import BACKENDS, Cluster, Partition
+from treadle.rules.toml.fields import CEILINGS, CLUSTER, FLOORS, PARTITION, Fields
+from treadle.rules.toml.kinds import take, wrong
+from treadle.rules.toml.section import Findings, Section, clip
+
+_LIMITS = ("threads", "memory", "time_limit", "gpu", "nodes")
+_CUT = ("max_submitted", "max_running", "max_array_size")
+
+
+def read_cluster(own: Section, layers: Layers, backend: str, findings: Findings) -> Cluster | None:
+    """The cluster of a run; `own` is the workflow's table, `backend` that of the command line.
+
+    None where no backend is named. Everything wrong with any of the tables is reported.
+    """
+    said = layered(layers.of("cluster", own), CLUSTER, "[cluster]")
+    bounds = layered(_bounds(layers, "ceilings"), CEILINGS, "[ceilings]")
+    floors = layered(_bounds(layers, "floors"), FLOORS, "[floors]")
+    partitions = tuple(_partitions(layers))
+    values = _bounded(said, bounds, floors, findings)
+    chosen = _backend(said, backend, findings)
+    if not chosen:
+        return None
+    return Cluster(
+        backend=chosen,
+        values=values,
+        partitions=partitions,
+        ceilings=_ceilings(bounds),
+        profiles=tuple(one.file for one in layers.profiles),
+        places=said.places(),
+    )
+
+
+def _backend(said: Layered, backend: str, findings: Findings) -> str:
+    """The backend that was named, on the command line or in a table."""
+    if not backend:
+        backend = said.values.get("backend", "")
+        if backend and backend not in BACKENDS:
+            hint = findings.guess(backend, BACKENDS) or f"one of: {', '.join(BACKENDS)}"
+            message = f"there is no backend '{clip(backend)}'"
+            findings.error("unknown-backend", message, said.at("backend"), hint)
+            return ""
+    return backend
+
+
+def _bounds(layers: Layers, name: str) -> list[Section]:
+    """A table of bounds, of the site's files alone. Those of every run count more than a profile's."""
+    found = [one for one in layers.profiles if one.sites]
+    return [one.tables.one(name) for one in sorted(found, key=lambda one: one.always)]
+
+
+def _bounded(said: Layered, ceilings: Layered, floors: Layered, findings: Findings) -> dict[str, Any]:
+    """The values within the site's bounds; what had to be changed is told."""
+    values = dict(said.values)
+    for key in _CUT:
+        most = ceilings.values.get(key)
+        if most is not None and values.get(key, most + 1) > most:
+            if key in values:
+                message = f"the site allows at most {most} for '{key}': it is cut to that"
+                findings.warn("cut-by-site", message, said.at(key))
+            values[key] = most
+    least = floors.values.get("poll_interval")
+    if least is not None and values.get("poll_interval", 0.0) < least:
+        if "poll_interval" in values:
+            message = f"the site asks for at least {least:g} s between two questions: it is raised to that"
+            findings.warn("cut-by-site", message, said.at("poll_interval"))
+        values["poll_interval"] = least
+    return values
+
+
+def _ceilings(bounds: Layered) -> Partition | None:
+    found = {key: bounds.values[key] for key in _LIMITS if key in bounds.values}
+    if not found:
+        return None
+    return Partition(name="", **{"gpu": -1, **found})  # a site that says nothing of GPUs sets no bound
+
+
+def _partitions(layers: Layers) -> Iterator[Partition]:
+    """The partitions of all profiles; of two with one name the last one, in the place of the first."""
+    found: dict[str, Partition] = {}
+    for profile in layers.profiles:
+        section = profile.tables.one("partitions")
+        for name, value in section.table.items():
+            if not isinstance(value, dict):
+                wrong(section, value, "a table [partitions.NAME] with limits", (name,))
+                continue
+            found[name] = _partition(section, name, value, PARTITION)
+    yield from found.values()
+
+
+def _partition(section: Section, name: str, value: dict[str, Any], fields: Fields) -> Partition:
+    return Partition(name=name, **take(section.inner(value, name), fields, f"[partitions.{clip(name)}]"))
