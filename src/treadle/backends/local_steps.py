@@ -58,6 +58,7 @@ class LocalSteps:
         self._news: list[JobReport] = []
         self._numbers = count(1)
         self._folders: set[str] = set()
+        self._waited: set[str] = set()  # tasks that were deferred
 
     @property
     def reader(self) -> int:
@@ -119,6 +120,7 @@ class LocalSteps:
             provenance=self._origins.get(),
             tells=tells,
             unsafe_locks=self._unsafe_locks,
+            fresh=submission.attempt == 1 and submission.task.id not in self._waited,
         )
 
     def refused(self, submission: Submission, error: Exception) -> None:
@@ -219,7 +221,9 @@ class LocalSteps:
         """A report went out. What is deferred is watched from now on: `FREED` must come after it."""
         if report.status is not JobStatus.DEFERRED:
             return
-        entry = self._book[self._held[report.job].task.id]
+        task = self._held[report.job].task.id
+        entry = self._book[task]
+        self._waited.add(task)
         self._leases.add(
             Watched(
                 report.job,

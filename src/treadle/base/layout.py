@@ -139,6 +139,11 @@ class JobFolder(Struct, frozen=True):
         return f"{self.root}/job.id"
 
     @property
+    def elements(self) -> str:
+        """Which attempts are in it, written before it is submitted: who comes later adopts them by this."""
+        return f"{self.root}/elements.json"
+
+    @property
     def status(self) -> str:
         return f"{self.root}/status.json"
 
@@ -260,59 +265,56 @@ def is_artifact_record(path: str) -> bool:
     return name.endswith(".json") and not name.endswith(f"{_STATUS}.json") and folder.endswith(ARTIFACT_STATE)
 
 
-class ArtifactPlaces(Struct, frozen=True):
-    """All that stands beside an artifact, found from its output path (absolute, or a URL) alone."""
+class ArtifactPlaces:
+    """All that stands beside an artifact, found from its output path (absolute, or a URL) alone.
 
-    path: str
+    `stem` is what the names of all these begin with: the name, or what stands for one that does not do;
+    `folder` has all these, shared by the artifacts of one parent folder.
+    """
 
-    @property
-    def parent(self) -> str:
-        return self.path.rpartition("/")[0]
+    __slots__ = ("_base", "folder", "name", "parent", "path", "stem")
 
-    @property
-    def name(self) -> str:
-        return self.path.rpartition("/")[2]
-
-    @property
-    def stem(self) -> str:
-        """What the names of all these begin with: the name, or what stands for one that does not do."""
-        name = self.name
-        if len(name) <= _SURELY_SHORT and not name.endswith(_STATUS):
-            return name
-        return _unmistakable(name)
-
-    @property
-    def folder(self) -> str:
-        """The folder of all these, shared by the artifacts of one parent folder."""
-        return f"{self.parent}/{ARTIFACT_STATE}"
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.parent, _, name = path.rpartition("/")
+        self.name = name
+        short = len(name) <= _SURELY_SHORT and not name.endswith(_STATUS)
+        self.stem = name if short else _unmistakable(name)
+        self.folder = f"{self.parent}/{ARTIFACT_STATE}"
+        self._base = f"{self.folder}/{self.stem}"
 
     @property
     def record(self) -> str:
         """It is there: the artifact is made."""
-        return f"{self.folder}/{self.stem}.json"
+        return self._base + ".json"
 
     @property
     def pending(self) -> str:
         """The record while the artifact is being moved into its place."""
-        return f"{self.folder}/{self.stem}.pending"
+        return self._base + ".pending"
 
     @property
     def status(self) -> str:
-        return f"{self.folder}/{self.stem}.status.json"
+        return self._base + ".status.json"
 
     def lease(self, number: int) -> str:
         """Lease `number` (the fencing number), made exclusively."""
-        return f"{self.folder}/{self.stem}.lease.{number}"
+        return f"{self._base}.lease.{number}"
 
     @property
     def lease_object(self) -> str:
         """Its one lease on an object store, the number in it: conditional writes need one key."""
-        return f"{self.folder}/{self.stem}.lease"
+        return self._base + ".lease"
 
     @property
     def lease_stem(self) -> str:
         """What the names of all its leases begin with."""
         return f"{self.stem}.lease."
+
+    @property
+    def work_folder(self) -> str:
+        """The folder of all work paths."""
+        return self.folder + "/work"
 
     def work(self, attempt: str) -> str:
         """The path that attempt `attempt` is given to write to."""

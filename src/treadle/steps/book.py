@@ -15,7 +15,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
     `path` is its output path, absolute or a URL; `deps` are all its deps, those that were pruned too.
     `wanted`: it is made again though its artifact is complete (forced, changed inputs, mutable), and then
-    `replaces` is the record that it replaces.
+    `replaces` is the record that it replaces. `tried`: an attempt at it that failed was seen.
     """
 
     spec: StepSpec
@@ -23,6 +23,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     deps: tuple[Dep, ...] = ()
     wanted: bool = False
     replaces: ArtifactRecord | None = None
+    tried: bool = False
 
 
 class StepBook:

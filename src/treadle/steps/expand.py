@@ -16,7 +16,7 @@ from treadle.plan.task import Call, Draft, Policy, Resources
 from treadle.steps.book import Entry, StepBook
 from treadle.steps.canon import canonical
 from treadle.steps.paths import Places, default_prefix, is_url
-from treadle.steps.record import Dep, Seen
+from treadle.steps.record import ArtifactState, Dep, Seen
 from treadle.steps.spec import StepSpec
 from treadle.steps.survey import Look, Survey, see_pins
 from treadle.steps.where import planned_resources, resources_of, where_of
@@ -208,14 +208,15 @@ class _Drafter:
 
     def _entry(self, spec: StepSpec) -> Entry:
         survey = self._survey
-        wanted = survey.complete(spec) and not survey.served(spec)
+        seen, wanted = survey.seen[spec.identity], survey.complete(spec) and not survey.served(spec)
         deps = tuple([Dep(dep.name, dep.identity, self._path(dep)) for dep in spec.deps]) if spec.deps else ()
         return Entry(
             spec=spec,
             path=survey.paths[spec.identity],
             deps=deps,
             wanted=wanted,
-            replaces=survey.seen[spec.identity].record if wanted else None,
+            replaces=seen.record if wanted else None,
+            tried=seen.state is not ArtifactState.ABSENT or seen.status is not None,
         )
 
     def _path(self, dep: StepSpec) -> str:

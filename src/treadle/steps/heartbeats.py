@@ -14,11 +14,12 @@ _TICK = 10.0  # seconds between two looks at which leases are due
 _IDLE = 3  # looks without any lease after which the thread ends
 
 
+_BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
+
 def uptime() -> float:
     """Seconds since the boot, those asleep too: others go on counting while this machine sleeps."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    return time.monotonic()
+    return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
 
 
 class Beating(Protocol):

@@ -24,12 +24,14 @@ from treadle.steps.store import LeaseLost
 
 DOUBT = 2 * BEAT  # seconds of silence after which others may be about to take it
 _HANG = 1.0  # seconds that a beat may hang in a storage that is out before we go on without waiting
+_JUST_NOW = 0.1  # seconds for which what was seen of the files above ours need not be looked at again
 
 
 class LocalLease:
     """The right to make one artifact. Beats come from `heart`; all else may be called from any thread."""
 
     __slots__ = (
+        "_alone_at",
         "_counter",
         "_fd",
         "_heart",
@@ -61,12 +63,18 @@ class LocalLease:
         self._monotonic = monotonic
         self._counter = 0
         self._moved = monotonic()
+        self._alone_at: float | None = None  # when we last saw that no file stands above ours
         self._lost: Owner | None = None
         self._lock = Lock()
 
     @property
+    def places(self) -> ArtifactPlaces:
+        """The artifact that it is the lease of."""
+        return self._places
+
+    @property
     def path(self) -> str:
-        """The output path that it is the lease of."""
+        """The output path of that."""
         return self._places.path
 
     @property
@@ -88,16 +96,25 @@ class LocalLease:
             self._lock.release()
 
     def check(self) -> None:
-        with self._grip():
+        self._grip()
+        try:
             self._check()
+        finally:
+            self._lock.release()
 
     def release(self) -> None:
         self._heart.drop(self)
-        with suppress(DiskError), self._grip():  # a beat that hangs: the file must not be closed under it
+        try:
+            self._grip()
+        except DiskError:  # a beat that hangs: the file must not be closed under it
+            return
+        try:
             if self._fd >= 0:
                 self._give_back()
                 os.close(self._fd)
                 self._fd = -1
+        finally:
+            self._lock.release()
 
     def abandon(self) -> None:
         """Let go of a file that turned out to be no lease: whoever holds the artifact next removes it."""
@@ -114,6 +131,8 @@ class LocalLease:
                     self._move(now)
                 elif os.fstat(self._fd).st_nlink == 0 or is_there(self._places.lease(self.number + 1)):
                     self._look()
+                else:
+                    self._alone_at = now
             except OSError as error:
                 raise disk_error("check the lease", self._places.lease(self.number), error) from error
         if self._lost is not None:
@@ -167,8 +186,9 @@ class LocalLease:
                 set_free(self._fd)
                 return
             last = self.number
-            while is_there(self._places.lease(last + 1)):
-                last += 1
+            if self._alone_at is None or self._monotonic() - self._alone_at > _JUST_NOW:
+                while is_there(self._places.lease(last + 1)):
+                    last += 1
             if last > self.number:
                 self._check()
             for number in range(1, last + 1):
@@ -180,25 +200,11 @@ class LocalLease:
             with suppress(OSError):
                 set_free(self._fd)
 
-    def _grip(self) -> _Grip:
-        return _Grip(self._lock, self._places.lease(self.number))
-
-
-class _Grip:
-    """The lock of a lease, waited for not much longer than a storage may take to answer."""
-
-    __slots__ = ("_lock", "_path")
-
-    def __init__(self, lock: Lock, path: str) -> None:
-        self._lock = lock
-        self._path = path
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(timeout=_HANG):
-            raise DiskError(
-                f"the storage of the lease '{self._path}' does not answer",
-                hint="look whether the file system there is up; the work is kept until it is",
-            )
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+    def _grip(self) -> None:
+        """Take the lock, waiting not much longer than a storage may take to answer."""
+        if self._lock.acquire(blocking=False) or self._lock.acquire(timeout=_HANG):
+            return
+        raise DiskError(
+            f"the storage of the lease '{self._places.lease(self.number)}' does not answer",
+            hint="look whether the file system there is up; the work is kept until it is",
+        )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from treadle.base.disk import disk_error
+from treadle.base.files import is_there
 from treadle.base.layout import ArtifactPlaces
 from treadle.steps.lease_file import Held
 from treadle.steps.local_move import finish, in_place
@@ -12,6 +14,11 @@ from treadle.steps.local_output import output_of
 from treadle.steps.local_record import Filed, read_filed
 from treadle.steps.record import ArtifactRecord, ArtifactState, ArtifactStatus, Seen
 from treadle.steps.record_file import TornRecordError, decode_status
+
+
+_LONGEST_STATUS = 1 << 20  # bytes
+
+NOTHING = Seen(ArtifactState.ABSENT)
 
 
 def look(places: ArtifactPlaces, identity: str) -> tuple[Seen, Filed | None]:
@@ -25,14 +32,24 @@ def look(places: ArtifactPlaces, identity: str) -> tuple[Seen, Filed | None]:
             problem, inode = output_of(places.path, stood.record, thoroughly=not stood.sealed)
             if not problem and inode == stood.placed.inode:
                 return _complete(stood.record, identity), stood
-    pending = read_filed(places.pending, places.path)
+    pending = read_filed(places.pending, places.path) if is_there(places.pending) else None
     if pending is not None and pending.record is not None and in_place(places, pending):
         return _complete(pending.record, identity), pending
     if stood is None:
-        return Seen(ArtifactState.ABSENT, status=_status(places, identity)), None
+        status = status_of(places, identity)
+        return (NOTHING if status is None else Seen(ArtifactState.ABSENT, status=status)), None
     if stood.record is not None and not problem:  # copied here: other inodes, the same content
         return _complete(stood.record, identity), stood
-    return Seen(ArtifactState.TORN, stood.record, _status(places, identity), problem), stood
+    return Seen(ArtifactState.TORN, stood.record, status_of(places, identity), problem), stood
+
+
+def nothing_there(places: ArtifactPlaces) -> bool:
+    """Whether there is neither a pending record nor a record, as before most attempts.
+
+    In this order: a pending one that was not there yet cannot have become the record by then. What cannot be
+    looked at counts as not there: for who has made a lease beside them.
+    """
+    return not is_there(places.pending) and not is_there(places.record)
 
 
 def mend(places: ArtifactPlaces, current: Callable[[ArtifactPlaces], Held | None]) -> None:
@@ -54,13 +71,17 @@ def _complete(record: ArtifactRecord, identity: str) -> Seen:
     return Seen(ArtifactState.COMPLETE if same else ArtifactState.OTHER, record)
 
 
-def _status(places: ArtifactPlaces, identity: str) -> ArtifactStatus | None:
-    """The status of the last attempt, if it was one at the same identity."""
+def status_of(places: ArtifactPlaces, identity: str) -> ArtifactStatus | None:
+    """The status of the last attempt, if it was one at the same identity. Raises `DiskError`, `RecordError`."""
+    file = places.status
     try:
-        with open(places.status, "rb", buffering=0) as file:
-            status = decode_status(file.read(), places.status)
+        fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            status = decode_status(os.read(fd, _LONGEST_STATUS), file)
+        finally:
+            os.close(fd)
     except (FileNotFoundError, NotADirectoryError, TornRecordError):
         return None
     except OSError as error:
-        raise disk_error("read", places.status, error) from error
+        raise disk_error("read", file, error) from error
     return status if status.identity == identity else None

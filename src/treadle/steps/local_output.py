@@ -10,6 +10,7 @@ from msgspec import Struct
 from treadle.base.digest import digest_file, digest_folder
 from treadle.base.disk import disk_error
 from treadle.base.errors import DiskError
+from treadle.base.files import is_there
 from treadle.base.sync import sync_paths
 from treadle.steps.record import ArtifactRecord, Kind
 
@@ -26,12 +27,15 @@ class Made(Struct, frozen=True):
     inode: int = 0
 
 
+_NOTHING = Made(Kind.NOTHING)
+
+
 def measure(path: str) -> Made:
     """What was made at `path`. Raises `DiskError`, also for what no artifact can be: a link, a pipe."""
     try:
         stat = os.lstat(path)
     except FileNotFoundError:
-        return Made(Kind.NOTHING)
+        return _NOTHING
     except (OSError, ValueError) as error:
         raise disk_error("look at", path, error) from error
     if S_ISREG(stat.st_mode):
@@ -47,6 +51,20 @@ def measure(path: str) -> Made:
         hint="let the step write a file or a folder there (links within a folder are fine)",
         code="unfit-output",
     )
+
+
+def see_folder(work: str) -> None:
+    """See that nothing was made at a work path, rather than lost with its folder: that was made for it.
+
+    Raises `DiskError`: where it is gone, somebody has cleaned up, or a mount is gone.
+    """
+    folder = os.path.dirname(work)
+    if not is_there(folder):
+        raise DiskError(
+            f"the folder of its work path {work} is gone, and with it what the step made",
+            hint="look whether the file system is mounted; who cleans up there must leave what is being made",
+            code="work-gone",
+        )
 
 
 def sync_output(path: str, kind: Kind) -> None:

@@ -19,7 +19,7 @@ from treadle.base.files import make_parents, remove
 from treadle.base.layout import ArtifactPlaces
 from treadle.steps.lease import LocalLease
 from treadle.steps.local_move import finish, move_aside, move_back, move_in, settle_record
-from treadle.steps.local_output import Made, measure, output_of, sync_output
+from treadle.steps.local_output import Made, measure, output_of, see_folder, sync_output
 from treadle.steps.local_record import Filed, Placed, create_filed, encode_filed, read_filed
 from treadle.steps.record import ArtifactRecord, Kind
 from treadle.steps.store import LeaseLost
@@ -28,19 +28,25 @@ _TRIES = 100
 
 
 def publish(
-    places: ArtifactPlaces, lease: LocalLease, work: str, record: ArtifactRecord, over: ArtifactRecord | None
+    lease: LocalLease, work: str, record: ArtifactRecord, over: ArtifactRecord | None
 ) -> tuple[ArtifactRecord, bool]:
     """The record that counts in the end, and whether it is ours; one that is `over` may be replaced.
 
     Raises `LeaseLost`; `DiskError`, and then all stands as before.
     """
-    made = measure(work)
-    if made.kind is not Kind.NOTHING and not made.digest:
+    places, made = lease.places, measure(work)
+    if made.kind is Kind.NOTHING:
+        see_folder(work)
+    elif not made.digest:
         sync_output(work, made.kind)  # nothing else would tell that the disk has lost a part of it
-    record = replace(record, path=places.path, kind=made.kind, size=made.size, digest=made.digest)
+    if made.kind is not Kind.NOTHING or record.path != places.path:
+        record = replace(record, path=places.path, kind=made.kind, size=made.size, digest=made.digest)
+    # Of nothing made only one record can come to stand where there is none: no need to look before that.
+    looks = made.kind is not Kind.NOTHING or over is not None
     try:
         for _ in range(_TRIES):
-            stood = read_filed(places.record, places.path)
+            stood = read_filed(places.record, places.path) if looks else None
+            looks = True
             if winner := _winner(places, stood, record, over):
                 remove(work)
                 return winner, False

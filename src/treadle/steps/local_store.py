@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 
 from treadle.base.errors import LockError, StepError
@@ -34,14 +33,15 @@ class LocalStore:
         self._heart = heartbeats.of_this_process if real else Heartbeats(monotonic, threaded=False)
         self._leases = Leases(monotonic, self._heart)
         self._unsynced = Unsynced()
-        self._folders: set[str] = set()
 
     def beat(self) -> None:
         """Beat the leases that are due by now, as the thread does that there is for this machine's clock."""
         self._heart.beat()
 
-    def look(self, path: str, identity: str, *, mend: bool = False) -> Seen:
+    def look(self, path: str, identity: str, *, mend: bool = False, fresh: bool = False) -> Seen:
         places = ArtifactPlaces(path)
+        if fresh and local_look.nothing_there(places):
+            return local_look.NOTHING
         if mend:
             local_look.mend(places, self._leases.current)
         seen, filed = local_look.look(places, identity)
@@ -60,14 +60,12 @@ class LocalStore:
     def holder(self, path: str) -> Owner | None:
         return self._leases.holder(ArtifactPlaces(path))
 
-    def work(self, path: str, attempt: str, *, resumable: bool = False) -> str:
+    def work(self, path: str, attempt: str, *, resumable: bool = False, fresh: bool = False) -> str:
         places = ArtifactPlaces(path)
         work = places.resume if resumable else places.work(attempt)
-        folder = os.path.dirname(work)
-        if folder not in self._folders or not is_there(folder):
+        if not is_there(places.work_folder):
             make_parents(work)
-            self._folders.add(folder)
-        if not resumable and is_there(work):
+        if not resumable and not fresh and is_there(work):
             remove(work)
         return work
 
@@ -75,7 +73,7 @@ class LocalStore:
         self, lease: Lease, work: str, record: ArtifactRecord, *, replaces: ArtifactRecord | None = None
     ) -> ArtifactRecord:
         assert isinstance(lease, LocalLease), "a lease of this store"
-        published, ours = publish(ArtifactPlaces(lease.path), lease, work, record, replaces)
+        published, ours = publish(lease, work, record, replaces)
         if ours:
             self._unsynced.note(published)
         return published

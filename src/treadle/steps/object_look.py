@@ -10,12 +10,12 @@ from treadle.steps.record import ArtifactRecord, ArtifactState, ArtifactStatus, 
 from treadle.steps.record_file import TornRecordError, decode_status
 
 
-def look(bucket: Bucket, path: str, identity: str) -> Seen:
+def look(bucket: Bucket, path: str, identity: str, *, fresh: bool = False) -> Seen:
     """Two requests: for the record, and for what it tells of (or for the status of a failed attempt)."""
     places = ArtifactPlaces(path)
     found = bucket.get(spot(places.record).key)
     if found is None:
-        return Seen(ArtifactState.ABSENT, status=_status(bucket, places, identity))
+        return Seen(ArtifactState.ABSENT, status=None if fresh else _status(bucket, places, identity))
     try:
         record = read_record(found, places)
     except TornRecordError as error:

@@ -53,9 +53,9 @@ class ObjectStore:
         """Beat the leases that are due by now, as the thread does that there is for this machine's clock."""
         self._heart.beat()
 
-    def look(self, path: str, identity: str, *, mend: bool = False) -> Seen:
+    def look(self, path: str, identity: str, *, mend: bool = False, fresh: bool = False) -> Seen:
         """What stands there; there is never anything to mend."""
-        return object_look.look(self._bucket, path, identity)
+        return object_look.look(self._bucket, path, identity, fresh=fresh)
 
     def claim(self, path: str, owner: Owner) -> Lease | Owner:
         """Take the lease. The first time, the store must prove that it refuses conditional writes."""
@@ -73,7 +73,7 @@ class ObjectStore:
     def holder(self, path: str) -> Owner | None:
         return self._leases.holder(spot(ArtifactPlaces(path).lease_object).key)
 
-    def work(self, path: str, attempt: str, *, resumable: bool = False) -> str:
+    def work(self, path: str, attempt: str, *, resumable: bool = False, fresh: bool = False) -> str:
         """A path in the staging folder; that of a resumable step is kept on this machine alone."""
         began = folder_of(path, attempt)
         spot(began)

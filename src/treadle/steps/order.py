@@ -22,7 +22,8 @@ class Order(Struct, frozen=True, kw_only=True):
     attempts from 1. `wanted` and `replaces` as in the step's entry. `lenient` are the identities of deps
     whose artifact may be another one's (`drift="warn"`). `tells`: the state goes into the status file from
     the start, for who cannot see the process. `unsafe_locks`: the store may be one without conditional
-    writes. `alone`: nothing else runs in this process.
+    writes. `alone`: nothing else runs in this process. `fresh`: no attempt was made at it before, as far as
+    the plan saw and the run knows.
     """
 
     fn: Callable[..., Any] | None
@@ -46,6 +47,7 @@ class Order(Struct, frozen=True, kw_only=True):
     tells: bool = False
     unsafe_locks: bool = False
     alone: bool = False
+    fresh: bool = False
 
 
 class Done(Struct, frozen=True):
@@ -64,6 +66,7 @@ def order_of(
     provenance: Provenance = NOT_SAID,
     tells: bool = False,
     unsafe_locks: bool = False,
+    fresh: bool = False,
 ) -> Order:
     """The order for one attempt at a step of the book."""
     from treadle.steps.where import resources_of  # a worker, which only reads orders, starts without it
@@ -90,4 +93,5 @@ def order_of(
         provenance=provenance,
         tells=tells,
         unsafe_locks=unsafe_locks,
+        fresh=fresh and not entry.tried,
     )

@@ -79,11 +79,11 @@ def try_out(order: Order, store: ArtifactStore, work: str) -> Result | None:
     found, fn = _confirm(order, store), _function(order)
     context = _context(order, work, found, lambda: False) if wants_context(fn) else None
     value = fn(work) if context is None else fn(work, ctx=context)
-    return _result(order, value, context, made=os.path.lexists(work))
+    return _result(order, value, context, made=lambda: os.path.lexists(work))
 
 
 def _make(order: Order, store: ArtifactStore, lease: Lease, asked: Callable[[], bool]) -> Done:
-    seen = store.look(order.path, order.identity, mend=True)
+    seen = store.look(order.path, order.identity, mend=True, fresh=order.fresh)
     if seen.state is ArtifactState.COMPLETE and not (order.wanted and seen.record == order.replaces):
         assert seen.record is not None
         return Done(seen.record, taken=True)
@@ -98,7 +98,7 @@ def _make(order: Order, store: ArtifactStore, lease: Lease, asked: Callable[[], 
         fn = _function(order)
         if order.tells:
             _tell(order, store, Standing.RUNNING, started)
-        work = store.work(order.path, order.attempt, resumable=order.resumable)
+        work = store.work(order.path, order.attempt, resumable=order.resumable, fresh=order.fresh)
         context = _context(order, work, found, cancelled) if wants_context(fn) else None
         storage = Storage(lease, work, asked)
         record = _call(order, fn, work, context, storage)
@@ -172,7 +172,8 @@ def _call(
     started, before, cpu = time.time(), time.monotonic(), _cpu(order)
     value = fn(work) if context is None else fn(work, ctx=context)
     wall, cpu = time.monotonic() - before, _cpu(order) - cpu
-    made = storage.has_work()
+    if is_url(order.path):
+        storage.has_work()
     return ArtifactRecord(
         identity=order.identity,
         name=order.name,
@@ -180,7 +181,7 @@ def _call(
         hash_attrs=dict(order.attrs),
         deps=order.deps,
         path=order.path,
-        result=_result(order, value, context, made=made),
+        result=_result(order, value, context, made=storage.has_work),
         code=order.code,
         provenance=replace(order.provenance, started=started, ended=started + wall, attempt=order.attempt),
         wall=wall,
@@ -203,7 +204,9 @@ def _context(order: Order, work: str, found: Sequence[Found], cancelled: Callabl
     )
 
 
-def _result(order: Order, value: Any, context: StepContext | None, *, made: bool) -> Result | None:
+def _result(
+    order: Order, value: Any, context: StepContext | None, *, made: Callable[[], bool]
+) -> Result | None:
     if not order.writes_record:
         return returned(value, name=order.name, made=made)
     if context is None or context.written is None:
@@ -221,7 +224,8 @@ def _publish(
     try:
         return store.publish(storage.lease, storage.work, record, replaces=over)
     except DiskError as error:
-        if error.diagnostics[0].code == "disk-full" or storage.is_there():
+        code = error.diagnostics[0].code
+        if code == "disk-full" or (code != "work-gone" and storage.is_there()):
             raise
     storage.wait()
     return store.publish(storage.lease, storage.work, record, replaces=over)

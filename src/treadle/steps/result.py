@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
 from treadle.base.errors import StepError
@@ -41,13 +41,13 @@ def kept(value: object, *, name: str) -> Result:
     return result
 
 
-def returned(value: object, *, name: str, made: bool) -> Result | None:
+def returned(value: object, *, name: str, made: Callable[[], bool]) -> Result | None:
     """The value that the function of step `name` returned; None where it returned nothing.
 
     One that cannot be kept is lost where the function `made` something at its path, else a `StepError`.
     """
     result = to_result(value)
-    if result is not None and result.lost and not made:
+    if result is not None and result.lost and not made():
         raise _cannot_keep(name, result.lost)
     return result
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 
 from treadle.base.errors import DiskError
 from treadle.base.files import is_there
+from treadle.steps.local_output import see_folder
 from treadle.steps.store import Lease
 
 PATIENCE = 600.0  # seconds that work which is done waits for its storage
@@ -31,9 +31,12 @@ class Storage:
         """
         if is_there(self.work):
             return True
-        if not self._has_folder():
+        try:
+            see_folder(self.work)
+        except DiskError:
             self.wait()
-        return is_there(self.work)
+            return is_there(self.work)
+        return False
 
     def is_there(self) -> bool:
         """Whether the lease and the work can be seen. Raises `LeaseLost`."""
@@ -53,13 +56,8 @@ class Storage:
             self.lease.check()
         except DiskError as error:
             return error
-        if self._has_folder():
-            return None
-        return DiskError(
-            f"the folder of its work path {self.work} is gone, and with it what the step made",
-            hint="look whether the file system is mounted; who cleans up there must leave what is being made",
-            code="work-gone",
-        )
-
-    def _has_folder(self) -> bool:
-        return os.path.isdir(os.path.dirname(self.work))
+        try:
+            see_folder(self.work)
+        except DiskError as error:
+            return error
+        return None

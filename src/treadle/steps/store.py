@@ -52,8 +52,12 @@ class ArtifactStore(Protocol):
     All methods may be called from any thread, and raise `DiskError` where the storage fails.
     """
 
-    def look(self, path: str, identity: str, *, mend: bool = False) -> Seen:
-        """What stands there. A pending record whose output is in place counts as one; `mend` finishes it."""
+    def look(self, path: str, identity: str, *, mend: bool = False, fresh: bool = False) -> Seen:
+        """What stands there. A pending record whose output is in place counts as one; `mend` finishes it.
+
+        `fresh`, for who holds the lease: no earlier attempt is known, so that where there is no record a
+        status need not be looked for.
+        """
         ...
 
     def claim(self, path: str, owner: Owner) -> Lease | Owner:
@@ -67,8 +71,11 @@ class ArtifactStore(Protocol):
         """
         ...
 
-    def work(self, path: str, attempt: str, *, resumable: bool = False) -> str:
-        """A local path to write to: nothing is there (but what a resumable step left), its parent is."""
+    def work(self, path: str, attempt: str, *, resumable: bool = False, fresh: bool = False) -> str:
+        """A local path to write to: nothing is there (but what a resumable step left), its parent is.
+
+        `fresh`: this attempt was not begun before, so that nothing of it can stand there.
+        """
         ...
 
     def publish(

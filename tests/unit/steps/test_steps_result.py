@@ -64,7 +64,7 @@ def test_what_json_has_comes_back_as_it_was(value: object) -> None:
 
 def test_nothing_returned_is_nothing_kept() -> None:
     assert to_result(None) is None
-    assert returned(None, name="s", made=False) is None
+    assert returned(None, name="s", made=lambda: False) is None
 
 
 def test_integers_of_any_size_are_kept() -> None:
@@ -154,12 +154,12 @@ def test_what_cannot_be_kept_is_told_with_its_place(value: object, told: str) ->
     assert told in result.lost
     assert (result.value, result.type) == (None, "")
     with pytest.raises(StepError) as raised:
-        returned(value, name="train", made=False)
+        returned(value, name="train", made=lambda: False)
     assert told in str(raised.value)
     assert raised.value.diagnostics[0].code == "value-not-kept"
     with pytest.raises(StepError):
         kept(value, name="train")
-    assert returned(value, name="train", made=True) == result
+    assert returned(value, name="train", made=lambda: True) == result
     with pytest.raises(StepError, match="was not kept"):
         from_result(result)
 
