@@ -15,7 +15,6 @@ from treadle.steps.local_record import Filed, read_filed
 from treadle.steps.record import ArtifactRecord, ArtifactState, ArtifactStatus, Seen
 from treadle.steps.record_file import TornRecordError, decode_status
 
-
 _LONGEST_STATUS = 1 << 20  # bytes
 
 NOTHING = Seen(ArtifactState.ABSENT)
