@@ -14,11 +14,12 @@ from treadle.engine.orphans import Ended, end_orphans
 from treadle.plan.task import ScheduledPlan
 from treadle.records.compact import Checkpoint
 from treadle.records.event import End, Event, Evidence, TaskSettled, evidence_key
+from treadle.records.flight import Interrupted
 from treadle.records.line import line_of
 from treadle.records.lock import Lock, LockNews, acquire
 from treadle.records.owner import Owner
 from treadle.records.past import Past
-from treadle.records.recover import Interrupted, recover
+from treadle.records.recover import recover
 from treadle.records.version import prepare
 
 if TYPE_CHECKING:

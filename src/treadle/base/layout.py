@@ -44,6 +44,10 @@ class RunFolder(Struct, frozen=True):
         """The run's id, such as `20261129T110501Z-ab12`."""
         return os.path.basename(self.root)
 
+    def beside(self, run: str) -> RunFolder:
+        """The folder of another run of the same work folder."""
+        return RunFolder(os.path.join(os.path.dirname(self.root), run))
+
     @property
     def events(self) -> str:
         return os.path.join(self.root, "events.jsonl")

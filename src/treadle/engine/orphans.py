@@ -17,7 +17,7 @@ from treadle.base.mask import Mask
 from treadle.base.proc import attempts_alive, boot_id, host, kill_groups
 from treadle.engine.conclude import mask_log
 from treadle.engine.slate import Moved, set_aside_made
-from treadle.records.recover import Interrupted
+from treadle.records.flight import Interrupted
 
 GRACE = 10.0
 LOCAL = "local"

@@ -14,7 +14,7 @@ _ENCODER = msgspec.json.Encoder()
 
 # What records are found and compared by must come back as it was: blotted out, a task would run for
 # ever. None of it can hold a secret: a sensitive value in a path or in an identity is refused at plan time.
-_NAMES = ("event", "task", "key", "state", "reason", "cause", "name", "backend", "run", "code")
+_NAMES = ("event", "task", "key", "state", "reason", "cause", "name", "backend", "run", "by", "code")
 _CONTENT = ("digest", "identity", "inputs", "outputs", "before", "record", "script", "stale", "foreign")
 _FOUND_BY = frozenset({*_NAMES, *_CONTENT})
 _PARTS = frozenset({"evidence", "outcome"})

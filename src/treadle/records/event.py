@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from treadle.plan.task import Resources
+
 FORMAT = 1
 
 
@@ -142,7 +144,10 @@ class AttemptSubmitted(Event, frozen=True, kw_only=True, omit_defaults=True, tag
     """The intent: written before the backend is called. `n` counts attempts of the run, from 1.
 
     `before` are declared outputs that stood there when the attempt began, and with a folder what was in
-    it. `resumable`: what it makes is kept for the next one.
+    it. `resumable`: what it makes is kept for the next one. `identity` is that of its command, where jobs of
+    the backend outlive their driver; else it is empty. `grown`: what it asks for, where that is not what the
+    task does. `run`: the earlier run that submitted it, under this `n`, and from which this one took it over
+    (empty: this run, as in all events of attempts).
     """
 
     task: str
@@ -153,15 +158,50 @@ class AttemptSubmitted(Event, frozen=True, kw_only=True, omit_defaults=True, tag
     outputs: tuple[str, ...] = ()
     before: tuple[FileRecord, ...] = ()
     resumable: bool = False
+    identity: str = ""
+    grown: Resources | None = None
+    run: str = ""
 
 
 class AttemptStarted(Event, frozen=True, kw_only=True, omit_defaults=True, tag="attempt_started"):
-    """A backend holds the attempt as `job`; locally a process group with its kernel start time (ticks)."""
+    """A backend holds the attempt as `job`; locally a process group with its kernel start time (ticks).
+
+    `waiting`: it stands in the backend's own queue; `JobSeen` tells when it begins.
+    """
 
     task: str
     n: int
     job: str
     started: int = 0
+    waiting: bool = False
+    run: str = ""
+
+
+class JobSeen(Event, frozen=True, kw_only=True, omit_defaults=True, tag="job_seen"):
+    """News of a job in a backend's queue; the latest counts.
+
+    `state` is `pending`, `running` or `unknown`; `job` the scheduler's own id, once that is known; `reason`
+    why it waits, in the scheduler's words.
+    """
+
+    task: str
+    n: int
+    state: str
+    job: str = ""
+    reason: str = ""
+    run: str = ""
+
+
+class AttemptHandedOver(Event, frozen=True, kw_only=True, omit_defaults=True, tag="attempt_handed_over"):
+    """In the journal of a run that is gone: run `by` has taken this attempt over, and tells its end.
+
+    `by` empty: nobody will, since its task is no more and no scheduler knows its job.
+    """
+
+    task: str
+    n: int
+    by: str = ""
+    run: str = ""
 
 
 class AttemptEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="attempt_ended"):
@@ -172,6 +212,7 @@ class AttemptEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="at
     n: int
     outcome: Outcome
     retry_in: float = 0.0
+    run: str = ""
 
 
 class TaskSettled(Event, frozen=True, kw_only=True, omit_defaults=True, tag="task_settled"):
@@ -188,6 +229,32 @@ class TaskSettled(Event, frozen=True, kw_only=True, omit_defaults=True, tag="tas
     outcome: Outcome | None = None
     evidence: Evidence | None = None
     cause: str = ""
+    run: str = ""
+
+
+class EvidenceWithdrawn(Event, frozen=True, kw_only=True, omit_defaults=True, tag="evidence_withdrawn"):
+    """Later news took back a success that was told: what it left is no evidence any more.
+
+    `outcome` is how the attempt ended after all. `again`: the task is tried again in this run, else it has
+    failed.
+    """
+
+    task: str
+    key: str
+    attempt: int
+    n: int
+    outcome: Outcome
+    again: bool = False
+    run: str = ""
+
+
+class OutcomeConfirmed(Event, frozen=True, kw_only=True, omit_defaults=True, tag="outcome_confirmed"):
+    """A success that could have been taken back stands, with the figures that are known by now."""
+
+    task: str
+    n: int
+    outcome: Outcome
+    run: str = ""
 
 
 class OutputEvicted(Event, frozen=True, kw_only=True, omit_defaults=True, tag="output_evicted"):
@@ -214,16 +281,34 @@ class RunEnded(Event, frozen=True, kw_only=True, omit_defaults=True, tag="run_en
     mended: bool = False
 
 
+class RunDetached(Event, frozen=True, kw_only=True, omit_defaults=True, tag="run_detached"):
+    """The driver went, or was killed, and left `jobs` jobs where they are. It is no end: the next run takes
+    them over. `copied`: the journal stays open for them alone, and the copy of all else that it tells is
+    complete. `mended` when a later run wrote it.
+    """
+
+    exit_code: int
+    jobs: int
+    counts: dict[str, int] = {}
+    copied: bool = False
+    mended: bool = False
+
+
 AnyEvent = (
     RunStarted
     | PlanEntered
     | AttemptSubmitted
     | AttemptStarted
+    | JobSeen
+    | AttemptHandedOver
     | AttemptEnded
     | TaskSettled
+    | EvidenceWithdrawn
+    | OutcomeConfirmed
     | OutputEvicted
     | Noticed
     | RunEnded
+    | RunDetached
 )
 
 

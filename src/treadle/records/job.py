@@ -14,8 +14,12 @@ from treadle.records.event import (
     End,
     EndReason,
     Event,
+    Evidence,
+    EvidenceWithdrawn,
     FileRecord,
+    JobSeen,
     Outcome,
+    OutcomeConfirmed,
     TaskSettled,
 )
 
@@ -63,51 +67,83 @@ class JobRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=False)
 
 def jobs_of(events: Iterable[Event], folder: RunFolder | None = None) -> list[JobRecord]:
     """The attempts of a journal, in the order in which they were submitted; `folder` tells of their logs."""
-    submitted: dict[int, AttemptSubmitted] = {}
-    started: dict[int, AttemptStarted] = {}
-    ended: dict[int, AttemptEnded | TaskSettled] = {}
+    told: dict[tuple[str, int], _Told] = {}
     for event in events:
         if isinstance(event, AttemptSubmitted):
-            submitted[event.n] = event
-        elif isinstance(event, AttemptStarted):
-            started[event.n] = event
-        elif isinstance(event, AttemptEnded | TaskSettled) and event.n:
-            ended[event.n] = event
-    return [_job(one, started.get(n), ended.get(n), folder) for n, one in submitted.items()]
+            told[event.run, event.n] = _Told(event)
+        elif isinstance(
+            event,
+            AttemptStarted | AttemptEnded | TaskSettled | JobSeen | EvidenceWithdrawn | OutcomeConfirmed,
+        ) and (one := told.get((event.run, event.n))):
+            one.hear(event)
+    return [_job(one, folder) for one in told.values()]
 
 
-def _job(
-    intent: AttemptSubmitted,
-    start: AttemptStarted | None,
-    end: AttemptEnded | TaskSettled | None,
-    folder: RunFolder | None,
-) -> JobRecord:
-    outcome = (end.outcome if end is not None else None) or Outcome()
-    evidence = end.evidence if isinstance(end, TaskSettled) else None
+class _Told:
+    """What a journal tells of one attempt."""
+
+    def __init__(self, intent: AttemptSubmitted) -> None:
+        self.intent = intent
+        self.job = ""
+        self.begun: float | None = None
+        self.ended: float | None = None
+        self.state = "submitted"
+        self.outcome: Outcome | None = None
+        self.evidence: Evidence | None = None
+
+    def hear(self, event: Event) -> None:
+        """Take in the next event of it."""
+        match event:
+            case AttemptStarted():
+                self.job = event.job
+                if not event.waiting:
+                    self._begins(event.time)
+            case JobSeen():
+                self.job = event.job or self.job
+                if event.state == "running":
+                    self._begins(event.time)
+            case AttemptEnded(outcome=outcome):
+                self._ends(event.time, End.FAILED, outcome)
+            case TaskSettled():
+                self._ends(event.time, event.state, event.outcome or Outcome())
+                self.evidence = event.evidence
+            case EvidenceWithdrawn(outcome=outcome):
+                self._ends(event.time, End.FAILED, outcome)
+                self.evidence = None
+            case OutcomeConfirmed(outcome=outcome):
+                self.outcome = outcome
+
+    def _begins(self, at: float) -> None:
+        self.begun = at if self.begun is None else self.begun
+        self.state = "running"
+
+    def _ends(self, at: float, state: End, outcome: Outcome) -> None:
+        self.ended, self.state, self.outcome = at, state.value, outcome
+
+
+def _job(told: _Told, folder: RunFolder | None) -> JobRecord:
+    intent, outcome, evidence = told.intent, told.outcome or Outcome(), told.evidence
     return JobRecord(
         task=intent.task,
         attempt=intent.attempt,
         backend=intent.backend,
-        job=start.job if start is not None else "",
-        state=_state(start, end),
-        reason=outcome.reason if end is not None else None,
+        job=told.job,
+        state=told.state,
+        reason=outcome.reason if told.outcome is not None else None,
         exit_code=outcome.exit_code,
         signal=outcome.signal,
         submitted=intent.time,
-        started=outcome.start or (start.time if start is not None else None),
-        ended=outcome.end or (end.time if end is not None else None),
+        started=outcome.start or told.begun,
+        ended=outcome.end or told.ended,
         host=outcome.host,
         cpu=outcome.usage.cpu,
         memory=outcome.usage.memory,
-        log=folder.attempt_log(intent.n) if folder is not None else "",
+        log=_log(folder, intent) if folder is not None else "",
         inputs=evidence.inputs if evidence is not None else (),
         outputs=evidence.outputs if evidence is not None else (),
     )
 
 
-def _state(start: AttemptStarted | None, end: AttemptEnded | TaskSettled | None) -> str:
-    if isinstance(end, TaskSettled):
-        return end.state.value
-    if end is not None:
-        return End.FAILED.value
-    return "submitted" if start is None else "running"
+def _log(folder: RunFolder, intent: AttemptSubmitted) -> str:
+    """Where its log is: in the folder of the run that submitted it."""
+    return (folder.beside(intent.run) if intent.run else folder).attempt_log(intent.n)

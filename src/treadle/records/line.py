@@ -13,11 +13,14 @@ from treadle.base.mask import Mask
 from treadle.base.place import Place
 from treadle.records.encode import encode_evidence
 from treadle.records.event import (
+    AttemptEnded,
+    AttemptHandedOver,
     AttemptSubmitted,
     End,
     EndReason,
     Event,
     Evidence,
+    EvidenceWithdrawn,
     FileRecord,
     Outcome,
     OutputEvicted,
@@ -139,10 +142,18 @@ def line_of(event: Event, run: str, mask: Mask | None = None) -> Line | None:
     match event:
         case TaskSettled() if event.evidence is not None or _was_tried(event):
             return _settled(event, run, mask)
+        case EvidenceWithdrawn(outcome=outcome):
+            known = (event.key, event.task, event.run or run, event.attempt, event.n)
+            return Tried(*known, End.FAILED, _bad(outcome.reason), outcome.exit_code)
         case OutputEvicted(task=task, key=key, record=record):
             return Evicted(key, task, run, record)
         case _:
             return None
+
+
+def _bad(reason: EndReason) -> EndReason:
+    """A success that was taken back must never read as one."""
+    return EndReason.LOST if reason is EndReason.OK else reason
 
 
 def _was_tried(event: TaskSettled) -> bool:
@@ -153,7 +164,7 @@ def _was_tried(event: TaskSettled) -> bool:
 def _settled(event: TaskSettled, run: str, mask: Mask | None) -> Tried | Settled:
     outcome = event.outcome or Outcome()
     seconds = _seconds(outcome) if event.state is End.SUCCEEDED else None
-    known = (event.key, event.task, run, event.attempt, event.n, event.state)
+    known = (event.key, event.task, event.run or run, event.attempt, event.n, event.state)
     ended = (outcome.reason, outcome.exit_code, seconds)
     if event.evidence is None:
         return Tried(*known, *ended)
@@ -194,18 +205,39 @@ def open_attempts(events: Iterable[Event]) -> dict[str, AttemptSubmitted]:
     return found
 
 
+def outliving(events: Iterable[Event]) -> frozenset[str]:
+    """Tasks whose open attempt did not end with its driver: it is in flight, or another run tells its end."""
+    open_: dict[str, AttemptSubmitted] = {}
+    taken: dict[tuple[str, int], str] = {}
+    for event in events:
+        if isinstance(event, AttemptSubmitted):
+            if event.identity:
+                open_[event.task] = event
+            elif open_:
+                open_.pop(event.task, None)
+        elif open_ and isinstance(event, AttemptEnded):
+            if (one := open_.get(event.task)) is not None and (one.run, one.n) == (event.run, event.n):
+                del open_[event.task]
+        elif open_ and isinstance(event, AttemptHandedOver):
+            taken[event.run, event.n] = event.by
+    return frozenset(task for task, one in open_.items() if taken.get((one.run, one.n)) != "")
+
+
 def key_of(attempt: AttemptSubmitted, started: RunStarted) -> str:
     """The evidence key of the task that was tried."""
     return evidence_key(started.workflow, attempt.task, attempt.outputs)
 
 
 def lines_of(events: Sequence[Event], mask: Mask | None = None) -> list[Line]:
-    """What a journal leaves behind; an attempt that was submitted and never settled was interrupted."""
+    """What a journal leaves behind; an attempt that was submitted and never settled was interrupted, unless
+    its job goes on without its driver."""
     if not events:
         return []
     started = first_of(events)
     lines = [line for event in events if (line := line_of(event, started.run, mask)) is not None]
-    lines += (_interrupted(attempt, started) for attempt in open_attempts(events).values())
+    open_ = open_attempts(events)
+    live = outliving(events) if any(one.identity for one in open_.values()) else ()
+    lines += (_interrupted(attempt, started) for task, attempt in open_.items() if task not in live)
     return lines
 
 
@@ -219,5 +251,5 @@ def first_of(events: Sequence[Event]) -> RunStarted:
 
 
 def _interrupted(attempt: AttemptSubmitted, started: RunStarted) -> Tried:
-    known = (key_of(attempt, started), attempt.task, started.run, attempt.attempt, attempt.n)
+    known = (key_of(attempt, started), attempt.task, attempt.run or started.run, attempt.attempt, attempt.n)
     return Tried(*known, End.CANCELLED, EndReason.INTERRUPTED)

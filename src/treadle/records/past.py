@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -12,6 +12,7 @@ from treadle.base.errors import RecordError
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.place import Place
 from treadle.records.event import AnyEvent, End, EndReason, Event, Evidence, FileRecord
+from treadle.records.flight import Flights, Interrupted, is_left
 from treadle.records.journal import is_ended, read_journal
 from treadle.records.line import Evicted, Line, Settled, Tried, lines_of, read_checkpoint
 from treadle.records.version import check_version
@@ -32,9 +33,10 @@ class Last(Struct, frozen=True):
 class Past:
     """What is known, by evidence key and by output path. Look-ups decode only what is asked for."""
 
-    __slots__ = ("_makers", "_settled", "_tombstones")
+    __slots__ = ("_makers", "_settled", "_tombstones", "flights")
 
     def __init__(self) -> None:
+        self.flights: Mapping[str, Interrupted] = {}  # jobs that go on without their driver, by evidence key
         self._settled: dict[str, Tried | Settled] = {}  # in the order in which evidence was given
         self._tombstones: dict[str, Evicted] = {}
         self._makers: dict[str, str] | None = None
@@ -143,8 +145,11 @@ def fold(journals: Iterable[Sequence[Event]], lines: Iterable[Line] = ()) -> Pas
     """The past that checkpoint lines and then whole journals, oldest first, add up to."""
     past = Past()
     past.add(lines)
+    flights = Flights()
     for events in journals:
         past.add(lines_of(events))
+        flights.add(events)
+    past.flights = flights.by_key
     return past
 
 
@@ -168,7 +173,14 @@ def _fold_over_checkpoint(state: StateFolder, journals: Iterable[Sequence[AnyEve
     found = read_checkpoint(state.checkpoint)
     if found is None:  # the first run, or the copy is gone: the journals are the truth
         return fold(read_journal(run.events).events for run in journaled_runs(state))
-    return fold(journals, found)
+    past = fold((), found)
+    flights = Flights()
+    for events in journals:
+        if not is_left(events):  # else the copy has its lines, and perhaps later ones about the same
+            past.add(lines_of(events))
+        flights.add(events)
+    past.flights = flights.by_key
+    return past
 
 
 def journaled_runs(state: StateFolder) -> list[RunFolder]:

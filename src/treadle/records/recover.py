@@ -16,16 +16,16 @@ from treadle.base.mask import Mask
 from treadle.records.compact import Checkpoint, append_missing, compact
 from treadle.records.event import (
     FORMAT,
-    AttemptEnded,
-    AttemptStarted,
+    AttemptHandedOver,
     Event,
-    FileRecord,
+    RunDetached,
     RunEnded,
     RunStarted,
     TaskSettled,
 )
+from treadle.records.flight import Flights, Interrupted, interrupted, is_left
 from treadle.records.journal import Journal, Journaled, mend, read_journal
-from treadle.records.line import Line, first_of, key_of, lines_of, open_attempts, read_checkpoint
+from treadle.records.line import Line, lines_of, read_checkpoint
 from treadle.records.lock import Lock
 from treadle.records.owner import Owner, read_owner
 from treadle.records.past import Past, fold, unended_runs
@@ -35,35 +35,11 @@ from treadle.records.version import migrate
 UNKNOWN_EXIT = -1  # exit code of a run whose end nobody saw
 
 
-class Interrupted(Struct, frozen=True, kw_only=True):
-    """An attempt of a run that was killed, whose task never settled.
-
-    `job` and `started` as the backend told them (empty, 0: killed before it could), on `host` since
-    `boot`. `ended`: the attempt itself is known to have ended and only waited for a retry. `outputs` are
-    its declared outputs, `before` what stood there when it began; `resumable`: they are kept.
-    """
-
-    run: str
-    task: str
-    key: str
-    attempt: int
-    n: int
-    name: str
-    backend: str
-    job: str = ""
-    started: int = 0
-    host: str = ""
-    boot: str = ""
-    outputs: tuple[str, ...] = ()
-    before: tuple[FileRecord, ...] = ()
-    resumable: bool = False
-    ended: bool = False
-
-
 class Recovery(Struct, frozen=True, kw_only=True):
-    """The past as it is now, the attempts that were in flight, and the runs that were ended here.
+    """The past as it is now, the attempts that ended with their driver, and the runs that were found dead.
 
-    `torn`: bytes that were cut off the ends of their journals.
+    `torn`: bytes that were cut off the ends of their journals. Jobs that go on without their driver are in
+    `past.flights`; the runs that submitted them are told of once, but do not end before `hand_over`.
     """
 
     past: Past
@@ -81,15 +57,18 @@ def recover(
 ) -> Recovery:
     """End the runs that were killed, complete the checkpoint file, compact it; call it under the lock.
 
-    `clean` is called for each such run before its end is written, with what was in flight: if it raises
+    `clean` is called for each such run before its end is written, with what ended with it: if it raises
     (orphans on another host, say), the run stays as it is and the next `recover` tells of it again. Runs
-    whose owner lives are only read. Raises `RecordError`, `DiskError`, `LockError`, and what `clean` raises.
+    whose owner lives are only read, and those with jobs in flight stay open for these alone. Raises
+    `RecordError`, `DiskError`, `LockError`, and what `clean` raises.
     """
     migrate(state)
     checkpoint = Checkpoint.open(state, mask=mask)
     lines = read_checkpoint(state.checkpoint) or []
-    killed: list[tuple[str, Journaled]] = []
+    killed: list[Journaled] = []
+    dead: list[tuple[RunFolder, Journaled]] = []
     live: list[Journaled] = []
+    flights = Flights()
     try:
         for folder in unended_runs(state):
             found = read_journal(folder.events)
@@ -98,14 +77,52 @@ def recover(
                 continue
             if lock is not None:
                 lock.check()
-            lines += _copy(folder, found, checkpoint, lines, mask)
-            if clean is not None:
-                clean(in_flight(found.events))
-            _end(folder, found, mask)
-            killed.append((folder.run, found))
+            flights.add(found.events)
+            dead.append((folder, found))
+            if not is_left(found.events):
+                lines += _copy(folder, found, checkpoint, lines, mask)
+                if clean is not None:
+                    clean(interrupted(found.events))
+                _leave_or_end(folder, found, len(flights.of(folder.run)), mask)
+                killed.append(found)
+        for folder, found in dead:  # what a later one took over before it could tell the earlier one
+            if is_left(found.events) and not flights.of(folder.run):
+                _leave_or_end(folder, found, 0, mask)
     finally:
         checkpoint.close()
-    return _recovered(state, lines, killed, live)
+    past = _recovered(state, lines, live)
+    past.flights = flights.by_key
+    return Recovery(
+        past=past,
+        interrupted=tuple(one for found in killed for one in interrupted(found.events)),
+        runs=tuple(folder.run for folder, found in dead if any(found is one for one in killed)),
+        torn=sum(found.torn for found in killed),
+    )
+
+
+def hand_over(
+    state: StateFolder, flights: Sequence[Interrupted], by: str, *, mask: Mask | None = None
+) -> None:
+    """Tell the runs that submitted these jobs that run `by` has them now, whose journal says so already;
+    those that have none left end with that. `by` empty: nobody has them any more, they were interrupted.
+
+    Raises `DiskError` and `RecordError`; then call it again.
+    """
+    for holder in dict.fromkeys(one.holder for one in flights):
+        folder = state.run(holder)
+        found = read_journal(folder.events)
+        if found.events and isinstance(found.events[-1], RunEnded):
+            continue
+        events: list[Event] = [
+            AttemptHandedOver(
+                time=time.time(), task=one.task, n=one.n, by=by, run=one.run if one.run != holder else ""
+            )
+            for one in flights
+            if one.holder == holder
+        ]
+        left = Flights()
+        left.add([*found.events, *events])
+        _leave_or_end(folder, found, len(left.by_key), mask, events)
 
 
 def _copy(
@@ -118,32 +135,28 @@ def _copy(
     return added
 
 
-def _end(folder: RunFolder, found: Journaled, mask: Mask | None) -> None:
-    """Write the line that says that the run ended: the last thing that is ever written about it."""
+def _leave_or_end(
+    folder: RunFolder, found: Journaled, flights: int, mask: Mask | None, events: Sequence[Event] = ()
+) -> None:
+    """Write the line that says that the run ended, or that it is open for its jobs alone: the last thing
+    that is written about it, but for the end of those."""
     if found.torn:
         mend(folder.events)
     journal = Journal.reopen(folder.events, mask)
     try:
         first = [] if found.events else [_first_line(folder)]
-        journal.write([*first, _ended(found.events)])
+        journal.write([*first, *events, _left(found.events, flights) if flights else _ended(found.events)])
         journal.sync()
     finally:
         journal.close()
 
 
-def _recovered(
-    state: StateFolder, lines: list[Line], killed: list[tuple[str, Journaled]], live: list[Journaled]
-) -> Recovery:
+def _recovered(state: StateFolder, lines: list[Line], live: list[Journaled]) -> Past:
     past = fold((), lines)
     compact(state.checkpoint, past, len(lines))
     for found in live:
         past.add(lines_of(found.events))
-    return Recovery(
-        past=past,
-        interrupted=tuple(one for _, found in killed for one in in_flight(found.events)),
-        runs=tuple(run for run, _ in killed),
-        torn=sum(found.torn for _, found in killed),
-    )
+    return past
 
 
 def _first_line(folder: RunFolder) -> RunStarted:
@@ -164,42 +177,23 @@ def _first_line(folder: RunFolder) -> RunStarted:
 
 
 def _ended(events: Sequence[Event]) -> RunEnded:
+    return RunEnded(time=time.time(), exit_code=UNKNOWN_EXIT, counts=_counts(events), mended=True)
+
+
+def _left(events: Sequence[Event], flights: int) -> RunDetached:
+    return RunDetached(
+        time=time.time(),
+        exit_code=UNKNOWN_EXIT,
+        jobs=flights,
+        counts=_counts(events),
+        copied=True,
+        mended=True,
+    )
+
+
+def _counts(events: Sequence[Event]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for event in events:
         if isinstance(event, TaskSettled):
             counts[event.state] = counts.get(event.state, 0) + 1
-    return RunEnded(time=time.time(), exit_code=UNKNOWN_EXIT, counts=counts, mended=True)
-
-
-def in_flight(events: Sequence[Event]) -> tuple[Interrupted, ...]:
-    """The attempts of a journal whose tasks never settled, in the order in which they were submitted."""
-    if not events:
-        return ()
-    first = first_of(events)
-    started: dict[int, AttemptStarted] = {}
-    ended: set[int] = set()
-    for event in events:
-        if isinstance(event, AttemptStarted):
-            started[event.n] = event
-        elif isinstance(event, AttemptEnded):
-            ended.add(event.n)
-    return tuple(
-        Interrupted(
-            run=first.run,
-            task=one.task,
-            key=key_of(one, first),
-            attempt=one.attempt,
-            n=one.n,
-            name=one.name,
-            backend=one.backend,
-            job=started[one.n].job if one.n in started else "",
-            started=started[one.n].started if one.n in started else 0,
-            host=first.host,
-            boot=first.boot,
-            outputs=one.outputs,
-            before=one.before,
-            resumable=one.resumable,
-            ended=one.n in ended,
-        )
-        for one in sorted(open_attempts(events).values(), key=lambda one: one.n)
-    )
+    return counts

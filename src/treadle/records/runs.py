@@ -158,10 +158,12 @@ def _may_be_in_flight(folder: RunFolder, state: StateFolder) -> bool:
         events = read_journal(folder.events).events
     except RecordError:
         return True  # it is damaged: whoever looks into it should find it
-    left = [one for one in open_attempts(events).values() if one.backend != LOCAL]
+    left = [one for one in open_attempts(events).values() if one.backend != LOCAL and not one.run]
     past = load_past(state) if left else Past()
     for attempt in left:
         last = past.attempt(key_of(attempt, first_of(events)))
-        if last is None or (last.run == folder.run and last.reason is EndReason.INTERRUPTED):
+        if last is None or last.run < folder.run:
+            return True
+        if last.run == folder.run and (last.n < attempt.n or last.reason is EndReason.INTERRUPTED):
             return True
     return False

@@ -14,7 +14,7 @@ from treadle.base.proc import boot_id, host, live_members, start_time
 from treadle.engine.orphans import end_orphans
 from treadle.engine.slate import Moved
 from treadle.records.event import FileRecord
-from treadle.records.recover import Interrupted
+from treadle.records.flight import Interrupted
 
 needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
 RUN = f"20260101T000000Z-{os.getpid() % 65536:04x}"

@@ -28,11 +28,12 @@ from treadle.base.mask import Mask
 from treadle.records import append
 from treadle.records.compact import Checkpoint
 from treadle.records.event import End, RunEnded, RunStarted, TaskSettled
+from treadle.records.flight import Interrupted
 from treadle.records.journal import is_ended, read_journal
 from treadle.records.line import read_checkpoint
 from treadle.records.lock import acquire
 from treadle.records.past import load_past
-from treadle.records.recover import UNKNOWN_EXIT, Interrupted, recover
+from treadle.records.recover import UNKNOWN_EXIT, recover
 from treadle.records.runs import new_run
 
 TORN = b'{"event":"task_settled","time":3.0,"ta'
@@ -68,6 +69,7 @@ def test_a_killed_run_is_ended_and_its_work_is_in_the_checkpoint_file(state: Sta
 def test_what_was_in_flight_is_interrupted_and_keeps_its_earlier_evidence(state: StateFolder) -> None:
     folder = journaled(state)
     known = {"run": folder.run, "attempt": 1, "backend": "local", "host": "node1"}
+    known |= {"holder": folder.run, "since": 2.0, "workflow": "flow"}
     flying = Interrupted(
         task="f",
         key="f",
