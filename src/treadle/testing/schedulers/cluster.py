@@ -7,20 +7,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Protocol
 
-from treadle.testing.schedulers import processes
-from treadle.testing.schedulers.mischief import Do, Rule, Rules
+from treadle.testing.schedulers import mishaps, processes
+from treadle.testing.schedulers.mischief import Rule, Rules
+from treadle.testing.schedulers.nodes import MemoryWatch, Nodes
 from treadle.testing.schedulers.site import Kind, Site
 from treadle.testing.schedulers.timers import Clock, Timers
 from treadle.testing.schedulers.work import Element, End, Job, Run, Stage, Wish
-
-WAITING = frozenset({Do.DELAY, Do.PEND, Do.HOLD, Do.ERROR, Do.LOSE})
-RUNNING = frozenset(
-    {Do.KILL, Do.TIMEOUT, Do.OOM, Do.REQUEUE, Do.PREEMPT, Do.NODE_FAIL, Do.SUSPEND, Do.SHOW, Do.VANISH}
-)
-SIMULATED = frozenset({Do.SIMULATE})
-ENDED = frozenset({Do.OOM_UNSEEN, Do.FORGET, Do.LAG, Do.LIE, Do.NO_RECORD})
-
-_SAMPLE = 0.05  # seconds between looks at the memory of jobs
 
 
 class Launcher(Protocol):
@@ -53,15 +45,14 @@ class Cluster:
         self.launcher: Launcher
         self.jobs: dict[int, Job] = {}
         self.queue: dict[Element, None] = {}  # what the queue knows, in the order of submission
-        self.free = dict.fromkeys(site.names, site.slots)
-        self.down_nodes: dict[str, str] = {}
+        self.nodes = Nodes(site)
         self.down = False
         self.unfinished = 0
         self.next_number = 1
         self._ready: dict[Job, deque[Element]] = {}
         self._by_pid: dict[int, Element] = {}
         self._dependent: dict[Job, None] = {}
-        self._sampling = False
+        self._memory = MemoryWatch(real, self._by_pid, partial(self.stop, how=End.OOM))
 
     # Submission
 
@@ -79,36 +70,21 @@ class Cluster:
         job = Job(self.number(), wish, user or self.site.user, now)
         self.jobs[job.number] = job
         self.unfinished += len(job.elements)
-        asked = self.rules.any_of(WAITING)
         for element in job:
             self.queue[element] = None
             if self.site.start_delay:
                 element.not_before = max(element.not_before, now + self.site.start_delay)
-            if asked:
-                self._meet_waiting(element)
+            mishaps.taken(self, element)
         if wish.after:
             self._dependent[job] = None
         self.timers.at(now, partial(self._open, job))
         return job
 
-    def _meet_waiting(self, element: Element) -> None:
-        name, index = element.job.wish.name, element.index
-        for rule in self.rules.of_element(WAITING, name, index, element.met):
-            match rule.do:
-                case Do.DELAY:
-                    element.not_before = max(element.not_before, self.clock.now() + rule.seconds)
-                case Do.PEND:
-                    element.held, element.reason = True, rule.words or "DependencyNeverSatisfied"
-                case Do.HOLD:
-                    element.held = True
-                case Do.ERROR:
-                    element.held, element.error = True, rule.words or "job could not be started"
-                case _:
-                    self._lose(element)
-
-    def _lose(self, element: Element) -> None:
+    def lose(self, element: Element) -> None:
+        """It was never here."""
         element.stage, element.end = Stage.ENDED, End.VANISHED
         self.unfinished -= 1
+        element.job.unfinished -= 1
         self.forget(element)
         element.traced = False
 
@@ -126,7 +102,7 @@ class Cluster:
             before = self.jobs.get(number)
             if before is None:
                 continue
-            if any(one.live for one in before) and how != "after":
+            if before.unfinished and how != "after":
                 return False
             good = all(one.end is End.COMPLETED for one in before)
             if (how == "afterok" and not good) or (how == "afternotok" and good):
@@ -188,7 +164,7 @@ class Cluster:
                     line.popleft()
                 elif job.wish.throttle and job.running >= job.wish.throttle:
                     break
-                elif node := self._place(job.wish):
+                elif node := self.nodes.place(job.wish):
                     self._start(line.popleft(), node)
                 else:
                     stuck = True
@@ -201,26 +177,18 @@ class Cluster:
             if not self._ready[job]:
                 del self._ready[job]
 
-    def _place(self, wish: Wish) -> str:
-        for node, free in self.free.items():
-            if free >= wish.cpus and node not in self.down_nodes and node not in wish.exclude:
-                return node
-        return ""
-
     def _start(self, element: Element, node: str) -> None:
         job = element.job
-        self.free[node] -= job.wish.cpus
+        self.nodes.take(node, job.wish.cpus)
         job.running += 1
         element.node, element.reason = node, ""
         element.started = self.clock.now()
         element.stage = Stage.RUNNING
         self._number(element)
-        name = job.wish.name
-        simulated = self.rules.of_element(SIMULATED, name, element.index, element.met)
-        if simulated:
-            rule = simulated[-1]
+        rule = mishaps.simulation(self, element)
+        if rule:
             self.timers.after(
-                rule.seconds, self._unless_over(element, partial(self._simulated, element, rule))
+                rule.seconds, self.unless_over(element, partial(self._simulated, element, rule))
             )
         else:
             try:
@@ -231,18 +199,16 @@ class Cluster:
                 return
             self._by_pid[element.pid] = element
             if self.site.enforce_memory and job.wish.memory:
-                self._sample()
+                self._memory.look_soon()
         if job.wish.limit:
             self.timers.after(
-                job.wish.limit, self._unless_over(element, partial(self.stop, element, End.TIMEOUT))
+                job.wish.limit, self.unless_over(element, partial(self.stop, element, End.TIMEOUT))
             )
             number, before = job.wish.signal
             if number and element.pid:
                 warn = partial(processes.send_leader, element.pid, number)
-                self.timers.after(job.wish.limit - before, self._unless_over(element, warn))
-        if self.rules.any_of(RUNNING):
-            for rule in self.rules.of_element(RUNNING, name, element.index, element.met):
-                self.timers.after(rule.after, self._unless_over(element, partial(self._meet, element, rule)))
+                self.timers.after(job.wish.limit - before, self.unless_over(element, warn))
+        mishaps.started(self, element)
 
     def _number(self, element: Element) -> None:
         """SLURM gives each element a number of its own as it starts; the last one keeps the array's."""
@@ -253,7 +219,7 @@ class Cluster:
         if job.waiting and self.site.kind is Kind.SLURM:
             element.number = self.number()
 
-    def _unless_over(self, element: Element, call: Callable[[], None]) -> Callable[[], None]:
+    def unless_over(self, element: Element, call: Callable[[], None]) -> Callable[[], None]:
         """A call that is dropped when this run of the element is over by then."""
         run = element.restarts
 
@@ -268,23 +234,6 @@ class Cluster:
         if element.code == 0:
             self.launcher.simulated(element)
         self._finish(element, End.FAILED if element.code else End.COMPLETED)
-
-    def _meet(self, element: Element, rule: Rule) -> None:
-        match rule.do:
-            case Do.SUSPEND:
-                self.suspend(element)
-                if rule.seconds:
-                    self.timers.after(rule.seconds, self._unless_over(element, partial(self.resume, element)))
-            case Do.SHOW:
-                element.shown = rule.words
-                if rule.seconds:
-                    self.timers.after(rule.seconds, partial(setattr, element, "shown", ""))
-            case Do.NODE_FAIL:
-                self.fail_node(element.node, "Not responding", mend=True)
-            case Do.PREEMPT:
-                self.stop(element, End.PREEMPTED)
-            case _:
-                self.stop(element, _ENDS[rule.do])
 
     # Ends
 
@@ -308,7 +257,7 @@ class Cluster:
             processes.send(element.pid, processes.CONTINUE)
         self.real.after(
             self.site.kill_wait,
-            self._unless_over(element, partial(processes.send, element.pid, processes.KILL)),
+            self.unless_over(element, partial(processes.send, element.pid, processes.KILL)),
         )
 
     def exited(self, pid: int, status: int, cpu: float) -> None:
@@ -327,7 +276,7 @@ class Cluster:
         if not element.live:
             return
         if element.node and element.stage is not Stage.PENDING:
-            self.free[element.node] += element.job.wish.cpus
+            self.nodes.give(element.node, element.job.wish.cpus)
             element.job.running -= 1
         again = how is End.REQUEUED or (how in _MAY_RUN_AGAIN and element.job.wish.requeue)
         if how is End.LAUNCH and self.site.kind is Kind.SGE:  # Eqw: it waits until somebody clears it
@@ -367,37 +316,16 @@ class Cluster:
         element.stage, element.end, element.ended = Stage.ENDED, how, now
         element.recorded = now + self.site.lag
         self.unfinished -= 1
+        element.job.unfinished -= 1
         if not element.started and not element.restarts:
             element.job.waiting -= 1
-        keep = self.site.kept
-        for rule in self._rules_at_end(element):
-            match rule.do:
-                case Do.OOM_UNSEEN:
-                    element.end = End.OOM
-                case Do.FORGET:
-                    keep = 0.0
-                case Do.LAG:
-                    element.recorded = now + rule.seconds
-                case Do.LIE:
-                    element.lied = rule.words or "COMPLETED"
-                    if rule.seconds:
-                        self.timers.after(rule.seconds, partial(setattr, element, "lied", ""))
-                case _:
-                    element.traced = False
-        if how is End.VANISHED:
-            element.traced = False
-            keep = 0.0
+        keep = mishaps.ended(self, element)
         if keep <= 0:
             self.forget(element)
         else:
             self.timers.after(keep, partial(self.forget, element))
         for job in list(self._dependent):
             self._open(job)
-
-    def _rules_at_end(self, element: Element) -> list[Rule]:
-        if not self.rules.any_of(ENDED):
-            return []
-        return self.rules.of_element(ENDED, element.job.wish.name, element.index, element.met)
 
     def forget(self, element: Element) -> None:
         """The queue knows it no longer."""
@@ -436,14 +364,14 @@ class Cluster:
 
     def fail_node(self, node: str, why: str, *, mend: bool = False) -> None:
         """A node is gone, with all that ran there; `mend`: it comes back by itself in a moment."""
-        self.down_nodes[node] = why
+        self.nodes.down[node] = why
         for element in [one for one in self.queue if one.node == node and one.live]:
             self.stop(element, End.NODE_FAIL)
         if mend:
             self.timers.after(0.0, partial(self.mend_node, node))
 
     def mend_node(self, node: str) -> None:
-        self.down_nodes.pop(node, None)
+        self.nodes.down.pop(node, None)
         self.tick()
 
     def kill_all(self) -> None:
@@ -452,29 +380,6 @@ class Cluster:
             processes.send(pid, processes.KILL)
         processes.sweep(self.site.folder)
 
-    def _sample(self) -> None:
-        """Look at the memory of those jobs that asked for some."""
-        if not self._sampling:
-            self._sampling = True
-            self.real.after(_SAMPLE, self._look)
 
-    def _look(self) -> None:
-        self._sampling = False
-        for pid, element in list(self._by_pid.items()):
-            bound = element.job.wish.memory
-            if bound:
-                element.peak = max(element.peak, processes.resident(pid))
-                if element.peak > bound:
-                    self.stop(element, End.OOM)
-                self._sample()
-
-
-_ENDS = {
-    Do.KILL: End.SIGNALLED,
-    Do.TIMEOUT: End.TIMEOUT,
-    Do.OOM: End.OOM,
-    Do.REQUEUE: End.REQUEUED,
-    Do.VANISH: End.VANISHED,
-}
 _MAY_RUN_AGAIN = frozenset({End.NODE_FAIL, End.PREEMPTED})
 _AT_ONCE = frozenset({End.SIGNALLED, End.OOM, End.NODE_FAIL, End.VANISHED})

@@ -105,7 +105,7 @@ def _items(cluster: Cluster, words: list[str], *, past: bool, split: bool) -> tu
 
 def _parts(cluster: Cluster, job: Job, split: bool, torque: bool, past: bool) -> Iterator[Item]:
     told = [one for one in job if one.known and (one.traced or not past)]
-    if not told or (not past and not torque and not any(one.live for one in job)):
+    if not told or (not past and not torque and not job.unfinished):
         return
     if job.is_array and not (torque and split):
         yield job
@@ -237,6 +237,6 @@ def _stamp(moment: float) -> str:
 def pbsnodes(cluster: Cluster, call: Call) -> Reply:
     lines = []
     for node in cluster.site.names:
-        state = "down" if node in cluster.down_nodes else "free" if cluster.free[node] else "job-busy"
+        state = "down" if node in cluster.nodes.down else "free" if cluster.nodes.free[node] else "job-busy"
         lines.append(f"{node}\n     state = {state}\n     pcpus = {cluster.site.slots}\n")
     return Reply(out="\n".join(lines))

@@ -61,13 +61,13 @@ def state_of(cluster: Cluster, element: Element) -> str:
         return element.shown
     if element.stage is Stage.PENDING and (element.held or cluster.waits_for_others(element.job)):
         return "H"
-    if element.stage is Stage.ENDED and element.job.is_array and any(one.live for one in element.job):
+    if element.stage is Stage.ENDED and element.job.is_array and element.job.unfinished:
         return "X"
     return _STAGES[element.stage]
 
 
 def array_state(job: Job) -> str:
-    if not any(one.live for one in job):
+    if not job.unfinished:
         return "F"
     return "B" if any(one.started for one in job) else "Q"
 

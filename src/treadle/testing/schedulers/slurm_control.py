@@ -194,7 +194,7 @@ def sinfo(cluster: Cluster, call: Call) -> Reply:
     if any(word in ("-N", "--Node") for word in arguments):
         lines = [] if noheader else ["NODELIST STATE REASON"]
         for node in site.names:
-            lines.append(f"{node} {_node_state(cluster, node)} {cluster.down_nodes.get(node, 'none')}")
+            lines.append(f"{node} {_node_state(cluster, node)} {cluster.nodes.down.get(node, 'none')}")
         return Reply(out="".join(f"{line}\n" for line in lines))
     if not noheader:
         lines.append("PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST")
@@ -207,7 +207,7 @@ def sinfo(cluster: Cluster, call: Call) -> Reply:
 
 
 def _node_state(cluster: Cluster, node: str) -> str:
-    if node in cluster.down_nodes:
+    if node in cluster.nodes.down:
         return "down"
-    free = cluster.free[node]
+    free = cluster.nodes.free[node]
     return "idle" if free == cluster.site.slots else "alloc" if free == 0 else "mixed"

@@ -88,7 +88,18 @@ class Wish(Struct, kw_only=True):
 class Job:
     """One submission: its wish, and its elements (a single job has one, whose index is 0)."""
 
-    __slots__ = ("elements", "never", "number", "running", "script", "submitted", "user", "waiting", "wish")
+    __slots__ = (
+        "elements",
+        "never",
+        "number",
+        "running",
+        "script",
+        "submitted",
+        "unfinished",
+        "user",
+        "waiting",
+        "wish",
+    )
 
     def __init__(self, number: int, wish: Wish, user: str, submitted: float) -> None:
         self.number = number
@@ -99,6 +110,7 @@ class Job:
         self.running = 0
         self.never = False  # what it waits for can not come
         indices = (0,) if wish.indices is None else wish.indices
+        self.unfinished = len(indices)
         self.waiting = len(indices)  # elements that have never started
         self.elements = {index: Element(self, index) for index in indices}
 
