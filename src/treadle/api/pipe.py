@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.api.cluster import with_cluster_checked
 from treadle.api.errors import with_the_rest
 from treadle.base.disk import disk_error
 from treadle.base.errors import OptionError, PlanError, WorkflowError
@@ -183,6 +184,7 @@ def plan_of(request: Request) -> Planned:
         workflow = _read(file, options, dict(request.declared))
     except WorkflowError as error:
         raise with_the_rest(error, read_sound(file, options), go_on) from None
+    workflow = with_cluster_checked(workflow)
     modules = _modules(workflow, request, workdir)
     if modules is not None:
         workflow = replace(workflow, steps=modules.names)

@@ -21,7 +21,8 @@ class Budget(Struct, frozen=True, kw_only=True):
     """How much of each resource the run may use at a time; None: not counted here.
 
     `threads` (`-j`), `memory` in bytes, `gpus` of this machine; `pools` are the named groups; `slots` is how
-    many steps run here at a time, `remote` how many jobs of the client are in flight.
+    many steps run here at a time, `remote` how many jobs of the client are in flight. `local_rules` are the
+    rules whose tasks run on this machine (None: all); those of others take nothing of it.
     """
 
     threads: int | None = None
@@ -30,6 +31,13 @@ class Budget(Struct, frozen=True, kw_only=True):
     pools: tuple[tuple[str, int], ...] = ()
     slots: int | None = None
     remote: int | None = None
+    local_rules: frozenset[str] | None = None
+
+    def is_elsewhere(self, task: ScheduledTask) -> bool:
+        """Whether a task runs on another backend, which counts for itself what it asks for."""
+        if task.call is not None:
+            return task.call.where is Where.CLIENT
+        return self.local_rules is not None and task.rule not in self.local_rules
 
     @property
     def has_slots(self) -> bool:
@@ -67,6 +75,8 @@ class Budget(Struct, frozen=True, kw_only=True):
         """
         call = task.call
         if call is None:
+            if self.is_elsewhere(task):
+                return wanted, self._with_pools((0, 0, 0), wanted, 0, 0)
             wanted = self.cap(wanted)
             return wanted, self.demand(wanted)
         match call.where:
@@ -107,7 +117,7 @@ def capped(budget: Budget, tasks: Iterable[ScheduledTask]) -> list[Capped]:
     much_memory: list[ScheduledTask] = []
     for task in tasks:
         wanted = task.resources
-        if task.call is not None and task.call.where is not Where.PROCESS:
+        if budget.is_elsewhere(task) or (task.call is not None and task.call.where is not Where.PROCESS):
             continue
         if wanted.threads > threads:
             much_cpu.append(task)
@@ -130,7 +140,7 @@ def impossible(budget: Budget, tasks: Iterable[ScheduledTask]) -> list[Diagnosti
         return []
     found: dict[str, Diagnostic] = {}
     for task in tasks:
-        if task.call is not None and task.call.where is Where.CLIENT:
+        if budget.is_elsewhere(task):
             continue
         if (task.resources.nodes or 1) > 1 and task.rule not in found:
             found[task.rule] = Diagnostic(

@@ -17,7 +17,8 @@ class DriveOptions(Struct, frozen=True, kw_only=True):
     """How to drive.
 
     `jobs` is the CPU budget, `memory` in bytes and `gpus` what this machine has; None: not counted here
-    (a scheduler counts). `max_concurrent` is how many steps run on this machine at a time, `max_remote` how
+    (a scheduler counts). `local_rules` are the rules whose tasks run on this machine and are counted (None:
+    all). `max_concurrent` is how many steps run on this machine at a time, `max_remote` how
     many jobs of the client are in flight. `forget`: of what has ended only how it ended is kept (streams).
     `grace` in seconds between SIGTERM and SIGKILL. `on_interrupt` None: cancel, but a terminal that goes
     away detaches where jobs outlive the driver. `patient`: a full disk is waited for without end (somebody
@@ -29,6 +30,7 @@ class DriveOptions(Struct, frozen=True, kw_only=True):
     max_remote: int | None = None
     memory: int | None = None
     gpus: int | None = None
+    local_rules: frozenset[str] | None = None
     keep_going: bool = False
     fail_fast: bool = False
     max_failures: int = 0
@@ -57,6 +59,7 @@ class DriveOptions(Struct, frozen=True, kw_only=True):
             pools=pools,
             slots=self.max_concurrent,
             remote=self.max_remote,
+            local_rules=self.local_rules,
         )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from treadle.rules.schema import Partition
+
 
 class ClusterSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Settings of one scheduler; times in seconds, counts of jobs in array elements.
@@ -14,7 +16,8 @@ class ClusterSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     arrive on a slow file system. `lost_after`: how long no source may know a job. `outage_limit` None: the
     longest time limit in flight, else 24 h. `bin_dir`: where the scheduler's commands are.
     `parallel_environment`, `memory_resource`, `gpu_resource` are names of SGE's site set-up; `memory_unit`
-    that of LSF's `-M`. `dialect` of PBS: `pbspro` or `torque` (empty: found out).
+    that of LSF's `-M`. `dialect` of PBS: `pbspro` or `torque` (empty: found out). Of `partitions`, in their
+    order, the first that can take a request gets it.
     """
 
     backend: str
@@ -40,3 +43,4 @@ class ClusterSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     gpu_resource: str = "gpu"
     memory_unit: str = ""
     dialect: str = ""
+    partitions: tuple[Partition, ...] = ()

@@ -1,0 +1,28 @@
+"""The scheduler of a run, as the workflow and its profiles ask for it: seen to before anything is decided."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from treadle.rules.schema import Workflow
+
+
+def with_cluster_checked(workflow: Workflow) -> Workflow:
+    """The workflow, with warnings about what its scheduler does not know.
+
+    Raises WorkflowError with all settings and requests that cannot be.
+    """
+    cluster = workflow.cluster
+    if cluster is None or not cluster.is_scheduler:
+        return workflow
+    from treadle.backends.cluster.configured import idle, settings_of  # local runs do without
+
+    settings_of(cluster, workflow.rules)
+    return replace(workflow, warnings=(*workflow.warnings, *idle(cluster, workflow.rules)))
+
+
+def local_rules(workflow: Workflow) -> frozenset[str] | None:
+    """The rules that run on this machine; None: all of them."""
+    if workflow.cluster is None or workflow.cluster.backend == "local":
+        return None
+    return frozenset(rule.name for rule in workflow.rules if rule.policy.localrule)
