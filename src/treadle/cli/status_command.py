@@ -30,6 +30,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "file", nargs="?", default="", metavar="FILE", help="a workflow or pipeline: its folder is meant"
     )
     add_run(parser)
+    parser.add_argument(
+        "--resources",
+        action="store_true",
+        help="what each rule took (memory, CPUs, waiting, running) against what it asked for",
+    )
     parser.add_argument("--runs", action="store_true", help="list the runs that are kept, the newest first")
 
 
@@ -55,6 +60,8 @@ def execute(args: argparse.Namespace) -> int:
     if args.runs:
         return _list_runs(args, printer)
     folder = run_folder(args.workdir, args.run)
+    if args.resources:
+        return _resources(folder, printer)
     tally = tally_of(folder)
     if args.json:
         from treadle.records.job import jobs_of  # only here
@@ -64,6 +71,23 @@ def execute(args: argparse.Namespace) -> int:
     else:
         for line in _lines(tally, folder, printer, Again(workdir=args.workdir)):
             printer.data(line)
+    return 0
+
+
+def _resources(folder: RunFolder, printer: Printer) -> int:
+    """What the attempts of a run took."""
+    from treadle.cli.usage_lines import usage_lines  # only here
+    from treadle.records.job import jobs_of
+    from treadle.report.usage import requests_of, usage_of
+
+    found = usage_of(jobs_of(read_journal(folder.events).events, folder), requests_of(folder))
+    if printer.json:
+        printer.object({"schema": 1, "run": folder.run, "rules": found})
+        return 0
+    for line in usage_lines(found, printer) if found else ():
+        printer.data(line)
+    if not found:
+        printer.talk("no attempt of this run has ended")
     return 0
 
 
