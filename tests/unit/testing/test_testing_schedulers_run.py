@@ -230,3 +230,17 @@ def test_what_was_submitted_is_told(fake_cluster: Start, tmp_path: Path) -> None
 def test_commands_stand_in_a_folder_for_path(fake_cluster: Start) -> None:
     cluster = fake_cluster("sge")
     assert shutil.which("qsub", path=cluster.env["PATH"]) == os.path.join(cluster.bin, "qsub")
+
+
+def test_grid_engine_reads_its_orders_from_anywhere_in_a_script(fake_cluster: Start, tmp_path: Path) -> None:
+    cluster = fake_cluster("sge")
+    text = "#!/bin/sh\n#$ -j y -o /dev/null\ncat <<'end'\n#$ -N odd\nend\n"
+    say(cluster, "qsub", tmp_path, stdin=text)
+    assert [one.name for one in cluster.wait()] == ["odd"]
+
+
+def test_an_order_behind_the_first_command_is_none_for_slurm(fake_cluster: Start, tmp_path: Path) -> None:
+    cluster = fake_cluster("slurm")
+    text = "#!/bin/sh\n#SBATCH -J first -o /dev/null\n\n# note\ntrue\n#SBATCH -J second\n"
+    say(cluster, "sbatch", tmp_path, stdin=text)
+    assert [one.name for one in cluster.wait()] == ["first"]

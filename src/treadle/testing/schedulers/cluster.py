@@ -249,7 +249,7 @@ class Cluster:
         element.stage = Stage.ENDING
         if how is not End.SIGNALLED:
             self.launcher.note(element, how)
-        if how in _AT_ONCE:
+        if how in _AT_ONCE or self.site.kind is Kind.SGE:  # qdel and h_rt are SIGKILL there
             processes.send(element.pid, processes.KILL)
             return
         processes.send(element.pid, processes.TERM)

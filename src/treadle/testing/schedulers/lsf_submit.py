@@ -33,7 +33,7 @@ class Asked:
             self.words = words
             self.version = ("-V", ()) in found
             self.script = b"" if self.version else self._script(call)
-            lines = [] if words else directives(self.script, "#BSUB")
+            lines = [] if words else directives(self.script, "#BSUB", everywhere=True)
             written = read(lines, SPEC, attached=False)[0]
         except OptionError as error:
             raise refusal(f"{error}") from error

@@ -55,15 +55,26 @@ def _one(word: str, spec: Mapping[str, int], attached: bool) -> tuple[str, tuple
     raise OptionError(f"unrecognized option '{word}'")
 
 
-def directives(script: bytes, mark: str) -> list[str]:
-    """The words of the directive lines at the top of a script, up to its first command."""
+def directives(script: bytes, mark: str, *, everywhere: bool = False) -> list[str]:
+    """The words of the directive lines at the top of a script, up to its first command.
+
+    `everywhere`: those behind it count, too, as for qsub of Grid Engine and for bsub, which even read them
+    out of quoted texts.
+    """
     words: list[str] = []
     for line in script.decode(errors="surrogateescape").splitlines():
         if line.startswith(mark):
-            words += shlex.split(line[len(mark) :], comments=True)
-        elif line.strip() and not line.lstrip().startswith("#"):
+            words += _words(line[len(mark) :])
+        elif line.strip() and not line.lstrip().startswith("#") and not everywhere:
             break
     return words
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text, comments=True)
+    except ValueError:  # a quote without its end
+        return text.split()
 
 
 def indices(text: str) -> tuple[int, ...]:

@@ -69,7 +69,7 @@ class Asked:
         said = dict(found)
         self.binary = (said.get("-b") or ("n",))[0][:1] == "y"
         self.script = b"" if "-help" in said else self._script(call)
-        written = [] if self.binary else directives(self.script, "#$")
+        written = [] if self.binary else directives(self.script, "#$", everywhere=True)
         try:
             before = read(written, SPEC, attached=False)[0]
         except OptionError as error:
