@@ -122,6 +122,11 @@ def reason(one: r.AnyReason) -> str:
             return f"output {path}, deleted on purpose, is needed again" + (f" by {by}" if by else "")
         case r.Upstream(task=task, root=root):
             return f"{task} will run" + (f" (it begins at {root})" if root and root != task else "")
+        case r.JobInFlight(other=other, backend=backend, job=job, run=run):
+            which = f"job {job} on {backend}" if job else f"a job on {backend}"
+            if other:
+                return f"{which} of run {run} does something else by now, and is ended first"
+            return f"{which} of run {run} is at it, and is taken over"
         case r.Forced():
             return "you asked for it (--force)"
         case r.ConditionFalse(condition=condition):
@@ -193,6 +198,8 @@ def reason_kind(one: r.AnyReason) -> str:
             return "output needed again"
         case r.Upstream():
             return "upstream runs"
+        case r.JobInFlight():
+            return "job of an earlier run"
         case r.Forced():
             return "forced"
         case r.ConditionFalse():

@@ -27,9 +27,14 @@ def decide(plan: ScheduledPlan, facts: Facts, past: Past, options: Options) -> D
     if own.firm or below:
         cascade = Cascade(plan, own.live, own.evicted, options.cutoff)
         cascade.spread(own.firm, below)
-        must = [plan.tasks[task] for task in own.live if task in cascade.must]
+        flying = frozenset(own.flying)
+        must = [plan.tasks[task] for task in own.live if task in cascade.must and task not in flying]
         refuse_missing(plan, facts, options, must)
         _fall(plan, own, cascade, below)
+        if own.flying:
+            from treadle.decide.flight import ground
+
+            ground(plan, own.answers, own.flying)
     if options.fallen or not options.rerun_failed:
         _leave_out(plan, own, options.fallen)
     return Decision(

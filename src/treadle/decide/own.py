@@ -36,8 +36,9 @@ _FORCED = Forced()
 class Own:
     """One walk over the selected tasks, in plan order.
 
-    `answers` has all of them, as if nothing spread. Of those that are not skipped (`live`), `firm` run for
-    reasons of their own, and `evicted` have outputs that were removed on purpose but are up to date.
+    `answers` has all of them, as if nothing spread. Of those that are not skipped (`live`), `firm` run (or do
+    so already) for reasons of their own, and `evicted` have outputs that were removed on purpose but are up
+    to date.
     """
 
     def __init__(self, plan: ScheduledPlan, facts: Facts, past: Past, options: Options) -> None:
@@ -47,6 +48,7 @@ class Own:
         self.answers: dict[str, Answer] = {}
         self.live: list[str] = []
         self.firm: list[str] = []
+        self.flying: list[str] = []  # those of them that a job of an earlier run is at
         self.evicted: dict[str, tuple[str, ...]] = {}
         self.refreshed: dict[str, Evidence] = {}
         self.adopted: dict[str, Evidence] = {}
@@ -104,6 +106,13 @@ class Own:
     def _answer(self, task: ScheduledTask, key: str, evidence: Evidence | None) -> Answer:
         options = self._options
         forced = options.force_all or task.id in options.forced
+        if self._past.flights and (flight := self._past.flights.get(key)) is not None:
+            from treadle.decide.flight import answer_in_flight  # where nothing is in flight it does without
+
+            look = self._facts.look_for(task)
+            self.firm.append(task.id)
+            self.flying.append(task.id)
+            return answer_in_flight(task, flight, look, options.workdir, options.flowdir, forced=forced)
         last = self._past.last(key)
         if evidence is None and last is None and not forced:
             evidence = self._adopted(task)

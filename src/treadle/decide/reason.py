@@ -168,6 +168,16 @@ class FailedBefore(Reason, frozen=True, tag="failed_before"):
     error: str = ""
 
 
+class JobInFlight(Reason, frozen=True, tag="job_in_flight"):
+    """A job of an earlier run, `job` on `backend`, is at it. `other`: it does not do what the task would do
+    now, so it is ended first."""
+
+    run: str
+    job: str = ""
+    backend: str = ""
+    other: bool = False
+
+
 class BlockedBy(Reason, frozen=True, tag="blocked_by"):
     """Skipped: it builds on a task that is skipped; `root` is the one that failed before."""
 
@@ -197,6 +207,7 @@ AnyReason = (
     | Mutable
     | FailedBefore
     | BlockedBy
+    | JobInFlight
 )
 
 
@@ -232,3 +243,7 @@ class Decision(Struct, frozen=True):
     def to_run(self) -> list[str]:
         """Ids of the tasks that will run, in plan order."""
         return [task for task, answer in self.answers.items() if answer.verdict is Verdict.WILL_RUN]
+
+    def in_flight(self) -> list[str]:
+        """Ids of the tasks whose jobs of earlier runs are taken over, in plan order."""
+        return [task for task, answer in self.answers.items() if answer.verdict is Verdict.IN_FLIGHT]
