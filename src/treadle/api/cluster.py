@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
+from treadle.base.place import Diagnostic, Severity
 from treadle.rules.schema import Workflow
+
+if TYPE_CHECKING:
+    from treadle.api.pipe import View
 
 
 def with_cluster_checked(workflow: Workflow) -> Workflow:
@@ -26,3 +32,15 @@ def local_rules(workflow: Workflow) -> frozenset[str] | None:
     if workflow.cluster is None or workflow.cluster.backend == "local":
         return None
     return frozenset(rule.name for rule in workflow.rules if rule.policy.localrule)
+
+
+def beyond_backend(view: View) -> list[Diagnostic]:
+    """What a scheduler or its site will not give to rules that are to run: errors, where a preview warns."""
+    cluster = view.workflow.cluster
+    if cluster is None or not cluster.is_scheduler:
+        return []
+    return [
+        replace(one, severity=Severity.ERROR)
+        for one in view.beyond
+        if one.code in ("beyond-site", "no-partition")
+    ]

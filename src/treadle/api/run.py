@@ -14,6 +14,7 @@ from msgspec import Struct
 from treadle import __version__
 from treadle.api.alone import alone, needs_lock, pulse
 from treadle.api.backend_of import backend_of
+from treadle.api.cluster import beyond_backend, local_rules
 from treadle.api.pipe import Request, View, mask_of, plan_of, secrets_of, view_of
 from treadle.api.session import Recovered, Session, hold, record
 from treadle.base.errors import PlanError
@@ -23,6 +24,7 @@ from treadle.base.machine import gpus_here, usable_cpus, usable_memory
 from treadle.base.mask import Mask
 from treadle.engine.budget import impossible
 from treadle.engine.loop import drive
+from treadle.engine.news import Interrupt
 from treadle.engine.options import DriveOptions, DriveResult
 from treadle.engine.source import Source
 from treadle.plan.show import plan_head, plan_texts
@@ -40,7 +42,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     """How to run; None: what this machine has. `memory` in bytes, `grace` in seconds between SIGTERM and
     SIGKILL; `max_concurrent` steps run here at a time (None: as many as `jobs`), and `max_remote` jobs of the
     client are in flight (None: as many as those). `forget`: of what has ended only how it ended is kept.
-    `unsafe_locks` as in `StepRunner`; `argv` goes into the journal."""
+    `unsafe_locks` as in `StepRunner`; `argv` goes into the journal. `on_interrupt` as in `DriveOptions`."""
 
     jobs: int | None = None
     memory: int | None = None
@@ -56,6 +58,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     max_remote: int | None = None
     forget: bool = False
     unsafe_locks: bool = False
+    on_interrupt: Interrupt | None = None
     argv: tuple[str, ...] = ()
 
 
@@ -136,9 +139,9 @@ def carry_out(
     if not running and source is None:
         front.agree(view, session.mask)
         return RunReport(exit_code=0, view=view)
-    driving = _drive_options(options)
+    driving = _drive_options(options, view)
     tasks = (view.plan.tasks[task] for task in running)
-    if refused := impossible(driving.budget(view.plan.pools), tasks):
+    if refused := [*impossible(driving.budget(view.plan.pools), tasks), *beyond_backend(view)]:
         raise PlanError(refused)
     if view.book is not None:
         from treadle.backends.sendable import refuse_unsendable
@@ -162,7 +165,13 @@ def _drive(
     folder = new_run(session.state, session.owner, now=now)
     head = {"round": 1, **plan_head(view.plan)}
     write_whole(folder.plan, _plan_json(head, view.plan, mask))
-    backend = backend_of(view, mask=mask, unsafe_locks=options.unsafe_locks, more=source is not None)
+    backend = backend_of(
+        view,
+        mask=mask,
+        unsafe_locks=options.unsafe_locks,
+        more=source is not None,
+        run=folder,
+    )
     recorder = Recorder(
         Journal.create(folder.events, _first_event(session, view, options, folder, now, mask), mask),
         session.late or Checkpoint.open(session.state, folder.run, mask),
@@ -216,12 +225,16 @@ def _plan_json(head: dict[str, Any], plan: ScheduledPlan, mask: Mask) -> bytes:
     return msgspec.json.encode(mask.within(msgspec.json.decode(text))) + b"\n" if mask else text
 
 
-def _drive_options(options: RunOptions) -> DriveOptions:
+def _drive_options(options: RunOptions, view: View) -> DriveOptions:
+    """How to drive: a scheduler counts what runs on it, and keeps jobs within its bounds."""
     jobs = options.jobs or usable_cpus()
+    cluster = view.workflow.cluster
+    scheduler = cluster is not None and cluster.is_scheduler
     return DriveOptions(
         jobs=jobs,
         max_concurrent=options.max_concurrent or jobs,
-        max_remote=options.max_remote or options.max_concurrent or jobs,
+        max_remote=None if scheduler else options.max_remote or options.max_concurrent or jobs,
+        local_rules=local_rules(view.workflow),
         forget=options.forget,
         memory=options.memory or usable_memory(),
         gpus=len(gpus_here()),
@@ -230,6 +243,7 @@ def _drive_options(options: RunOptions) -> DriveOptions:
         max_failures=options.max_failures or 0,
         keep_temporary=options.keep_temporary,
         grace=options.grace,
+        on_interrupt=options.on_interrupt,
         patient=options.patient,
     )
 

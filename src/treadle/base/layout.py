@@ -61,6 +61,16 @@ class RunFolder(Struct, frozen=True):
         return os.path.join(self.root, "plan.json")
 
     @property
+    def backend(self) -> str:
+        """The settings of the scheduler that the run uses."""
+        return os.path.join(self.root, "backend.json")
+
+    @property
+    def driver_log(self) -> str:
+        """What a driver in the background says."""
+        return os.path.join(self.root, "driver.log")
+
+    @property
     def engine_log(self) -> str:
         return os.path.join(self.root, "engine.log")
 

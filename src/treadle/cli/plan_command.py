@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.api.pipe import View, look, mask_of
 from treadle.cli.again import Again
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.preview import rule_lines, summary_lines, task_lines
 from treadle.cli.printer import Printer
-from treadle.cli.words import as_values, diagnostic_lines, shortened
+from treadle.cli.words import as_values, count, diagnostic_lines, listed, shortened
 from treadle.decide.reason import Verdict
 from treadle.plan.show import plan_head, task_objects
+
+if TYPE_CHECKING:
+    from treadle.api.submit_preview import Sendings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_workflow(parser)
     add_decision(parser)
     parser.add_argument("--tasks", action="store_true", help="one line per task, with its reasons")
+    parser.add_argument(
+        "--show",
+        choices=["submit"],
+        metavar="WHAT",
+        help="submit: the exact scripts and commands that a run would send to its scheduler",
+    )
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -27,6 +37,9 @@ def execute(args: argparse.Namespace) -> int:
     view = look(request_of(args))
     for warning in (*view.warnings, *view.beyond):
         printer.talk(diagnostic_lines(warning, printer))
+    if args.show:
+        _show_sendings(view, printer)
+        return 0
     if args.json:
         print_object(view, printer)
         return 0
@@ -36,6 +49,27 @@ def execute(args: argparse.Namespace) -> int:
     for line in summary_lines(view, printer, Again.of(args)):
         printer.talk(mask.text(line))
     return 0
+
+
+def _show_sendings(view: View, printer: Printer) -> None:
+    """The scripts and commands of a run, one after the other."""
+    from treadle.api.submit_preview import RUN, sendings_of  # only here
+
+    found = sendings_of(view)
+    if printer.json:
+        printer.object({"schema": 1, "run": RUN, "submissions": found.sent, "here": found.here})
+        return
+    for number, one in enumerate(found.sent, 1):
+        printer.data(printer.style(f"# {number}: $ {shlex.join(one.argv)}", "bold"))
+        printer.data(one.script)
+    printer.talk(_sent_words(found))
+
+
+def _sent_words(found: Sendings) -> str:
+    stages = len({one.level for one in found.sent})
+    words = f"{count(len(found.sent), 'submission')} in {count(stages, 'stage')}"
+    here = f"; on this machine: {listed(found.here)}" if found.here else ""
+    return f"{words}{here}"
 
 
 def print_object(view: View, printer: Printer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -49,6 +50,7 @@ def rule_lines(view: View, printer: Printer) -> Iterator[str]:
     steps = [task for task in view.decision.answers if task.startswith("@")]
     width = max((len(rule) for rule in rules), default=0)
     about = _about(view.expansion.sources, rules)
+    asked = _figures(view, [rule for rule, answers in rules.items() if answers])
     for rule, answers in rules.items():
         if not answers:
             yield f"{rule:<{width}}  no tasks"
@@ -68,6 +70,8 @@ def rule_lines(view: View, printer: Printer) -> Iterator[str]:
             f"{kind} ({number})" if len(kinds) > 1 else kind for kind, number in kinds.most_common()
         )
         yield f"{rule:<{width}}  {', '.join(parts)}{': ' + why if why else ''}{about[rule]}"
+        if verdicts[Verdict.WILL_RUN] and rule in asked:
+            yield printer.style(f"{'':<{width}}    {asked[rule]}", "dim")
     yield from task_lines(view, printer, steps)
 
 
@@ -100,7 +104,7 @@ def summary_lines(view: View, printer: Printer, again: Again) -> Iterator[str]:
         skipped = f", {verdicts[Verdict.SKIPPED]} skipped" if verdicts[Verdict.SKIPPED] else ""
         yield f"nothing to do: {done}{skipped}"
     else:
-        yield f"{count(len(to_run), noun)} of {len(answers)} will run" + _maybe(view)
+        yield f"{count(len(to_run), noun)} of {len(answers)} will run" + _where(view) + _maybe(view)
         yield from _stakes(view, to_run)
     if view.decision.adoptable:
         number = len(view.decision.adoptable)
@@ -111,6 +115,26 @@ def summary_lines(view: View, printer: Printer, again: Again) -> Iterator[str]:
     yield from _kept(view)
     yield from _unread(view)
     yield from _deleted(view, again)
+
+
+def _figures(view: View, rules: Iterable[str]) -> dict[str, str]:
+    """By rule: what its tasks ask of the scheduler, in its own figures; nothing where the run is local."""
+    cluster = view.workflow.cluster
+    if cluster is None or not cluster.is_scheduler:
+        return {}
+    from treadle.backends.cluster.configured import settings_of  # only here
+    from treadle.backends.cluster.dialects import dialect_of
+    from treadle.backends.cluster.figures import figures_of
+
+    settings = settings_of(cluster)
+    dialect = dialect_of(settings)
+    found = {}
+    known = {rule.name: rule for rule in view.workflow.rules}
+    for name in rules:
+        rule = known[name]
+        here = rule.policy.localrule
+        found[name] = "on this machine" if here else figures_of(dialect, settings, rule.resources)
+    return {name: text for name, text in found.items() if text}
 
 
 def hours_at_stake(view: View) -> float:
@@ -126,6 +150,16 @@ def _past_seconds(view: View) -> dict[str, float]:
         if seconds is not None:
             found[task] = seconds
     return found
+
+
+def _where(view: View) -> str:
+    """` on slurm (profiles/hpc.toml)`."""
+    cluster = view.workflow.cluster
+    if cluster is None or cluster.backend == "local":
+        return ""
+    files = [os.path.relpath(file, view.workflow.folder) for file in cluster.profiles]
+    shown = [there if near.startswith("..") else near for near, there in zip(files, cluster.profiles)]
+    return f" on {cluster.backend}" + (f" ({', '.join(shown)})" if shown else "")
 
 
 def _maybe(view: View) -> str:
