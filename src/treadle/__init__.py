@@ -13,6 +13,7 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from treadle.api.steps import StepRunner
     from treadle.api.steps_report import AttemptError, RunReport, StepReport, StepRunError, StepWarning
+    from treadle.backends.client_jobs import JobHandle, JobRequest
     from treadle.backends.clients import LocalClient, RayClient, current_client, use_client
     from treadle.base.errors import (
         CycleError,
@@ -36,7 +37,9 @@ __all__ = [
     "BackendDriver",
     "CycleError",
     "ExecutorBackend",
+    "JobHandle",
     "JobRecord",
+    "JobRequest",
     "JobStatus",
     "LocalClient",
     "OptionError",
@@ -67,7 +70,9 @@ _HOMES = {
     "BackendDriver": "treadle.engine.loop",
     "CycleError": "treadle.base.errors",
     "ExecutorBackend": "treadle.engine.backend",
+    "JobHandle": "treadle.backends.client_jobs",
     "JobRecord": "treadle.records.job",
+    "JobRequest": "treadle.backends.client_jobs",
     "JobStatus": "treadle.engine.backend",
     "LocalClient": "treadle.backends.clients",
     "OptionError": "treadle.base.errors",

@@ -21,6 +21,12 @@ def test_each_name_is_there(name: str) -> None:
     assert getattr(treadle, name).__name__ == name
 
 
+def test_the_words_of_the_contract_of_steps_are_public() -> None:
+    words = "StepSpec StepRunner RunReport StepRunError ResourceConfig remote RemoteCallable step"
+    clients = "current_client use_client LocalClient RayClient JobRequest JobHandle"
+    assert {*words.split(), *clients.split()} <= set(treadle.__all__)
+
+
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="'nothing'"):
         treadle.nothing  # noqa: B018
