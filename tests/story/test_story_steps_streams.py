@@ -6,6 +6,7 @@ import pathlib
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from story_steps import Calls, put, run_script, until
@@ -134,6 +135,21 @@ def test_a_step_that_does_not_fit_ends_the_stream_and_what_runs_is_finished(runn
     (error,) = caught.value.exceptions
     assert isinstance(error, StepError)
     assert "nowhere" in str(error)
+
+
+@pytest.mark.parametrize("thing", [None, "train", 3])
+def test_what_is_no_step_ends_the_stream_with_an_error(runner: StepRunner, thing: object) -> None:
+    def steps() -> Iterator[Any]:
+        yield StepSpec("a", fn=put("a"))
+        yield thing
+        yield StepSpec("never", fn=put("never"))
+
+    with pytest.raises(StepRunError) as caught:
+        runner.run(steps())
+    (error,) = caught.value.exceptions
+    assert isinstance(error, StepError)
+    assert str(error).startswith(f"the iterable of steps gave {thing!r}, not a StepSpec")
+    assert caught.value.report.counts == {"succeeded": 1}
 
 
 def test_an_endless_generator_runs_in_bounded_memory(tmp_path: pathlib.Path) -> None:

@@ -48,6 +48,7 @@ class Standing(Struct, frozen=True):
 
 Trip = Callable[[list[StepSpec], Standing], View]  # a batch -> what is to be done about it
 _WELL = (End.SUCCEEDED, End.UNCHANGED)
+_END = object()  # of an iterable: it may give anything, None too
 _HANG = 1.0  # seconds that our threads may take to come to their end when nothing more is wanted
 
 
@@ -157,8 +158,8 @@ class Stream:
         try:
             steps = iter(self._rest or ())
             while self._has_room():
-                step = next(steps, None)
-                if step is None:
+                step: object = next(steps, _END)
+                if step is _END:
                     break
                 self._pulled_one(step)
         except BaseException as error:
@@ -176,7 +177,7 @@ class Stream:
             self._change.wait_for(lambda: self._is_cut_short() or self._ahead < self._room)
             return not self._is_cut_short()
 
-    def _pulled_one(self, step: StepSpec) -> None:
+    def _pulled_one(self, step: object) -> None:
         if not isinstance(step, StepSpec):
             raise StepError(f"the iterable of steps gave {step!r}, not a StepSpec", code="no-step")
         if not self._wanted(step):
