@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from treadle.base.errors import StepError
+from treadle.base.names import did_you_mean
 from treadle.base.place import Diagnostic, Place
 
 
@@ -17,6 +19,14 @@ class Fault(Struct, frozen=True):
     where: str
     what: str
     hint: str = ""
+
+
+def see_unknown(unknown: Iterable[str], known: Iterable[str], faults: list[Fault]) -> None:
+    """Refuse arguments that there are not, with the nearest that there is."""
+    for name in unknown:
+        names = tuple(known)
+        hint = did_you_mean(name, names) or f"there are: {', '.join(names)}"
+        faults.append(Fault("unknown-option", name, "there is no such argument", hint))
 
 
 def refuse(subject: str, faults: list[Fault]) -> StepError:

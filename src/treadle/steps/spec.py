@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypeVar, overload
 
 from treadle.base.names import step_id
 from treadle.steps import given
 from treadle.steps.canon import NO_ATTRS, identify
-from treadle.steps.faults import Fault, refuse
+from treadle.steps.faults import Fault, refuse, see_unknown
 from treadle.steps.paths import default_prefix, is_url, join
 from treadle.steps.resources import ResourceConfig
 
@@ -192,8 +192,11 @@ class StepSpec(Identified):
         expected_identity: str | None = "",
         drift: Literal["error", "warn"] | None = "error",
         code_policy: Literal["warn", "error", "ignore"] | None = "warn",
+        **unknown: Never,
     ) -> None:
         faults: list[Fault] = []
+        if unknown:
+            see_unknown(unknown, ("name", *(StepSpec.__init__.__kwdefaults__ or ())), faults)
         found_deps = () if deps is None or deps == () else given.deps_of(deps, StepSpec, faults)
         attrs = given.attrs_of(hash_attrs, faults)
         paths = given.inputs_of(inputs, faults) if inputs else ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from datetime import timedelta
 
 import pytest
@@ -73,3 +75,31 @@ def test_all_that_is_wrong_is_told_at_once():
         "cpu", "disk_gb", "extra_args", "gpu", "gpu_type", "groups.a", "memory_gb", "nodes", "time_limit",
     ]  # fmt: skip
     assert caught.value.diagnostics[0].place.file == __file__
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"), [("cpus", "cpu"), ("memory", "memory_gb"), ("timelimit", "time_limit")]
+)
+def test_a_field_that_there_is_not_is_told_with_the_nearest_that_there_is(wrong, near):
+    with pytest.raises(StepError) as caught:
+        ResourceConfig(**{wrong: 3})
+    (one,) = caught.value.diagnostics
+    assert (one.code, one.hint) == ("unknown-option", f"did you mean '{near}'?")
+    assert one.place.file == __file__
+
+
+def test_a_field_that_is_like_none_is_told_with_all_that_there_are():
+    with pytest.raises(StepError, match="colour: there is no such argument") as caught:
+        ResourceConfig(colour="red", cpu=0)
+    assert [one.code for one in caught.value.diagnostics] == ["unknown-option", "not-an-amount"]
+    assert caught.value.diagnostics[0].hint.startswith("there are: cpu, memory_gb, disk_gb, gpu")
+
+
+def test_copies_and_pickles_are_the_same_value():
+    config = ResourceConfig(cpu=2.5, groups={"db": 1}, time_limit="2h", extra_args=["-x"], preemptible=True)
+    assert pickle.loads(pickle.dumps(config)) == copy.deepcopy(config) == copy.copy(config) == config
+    shown = (
+        "ResourceConfig(cpu=2.5, preemptible=True, time_limit=7200.0, groups={'db': 1}, extra_args=('-x',))"
+    )
+    assert repr(config) == shown
+    assert config != ResourceConfig(cpu=2.5)

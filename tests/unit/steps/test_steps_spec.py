@@ -406,3 +406,14 @@ def test_a_step_travels_as_a_reference_without_function_and_deps():
 def test_a_copy_of_a_step_is_the_step():
     step = StepSpec("s", fn=lambda out: 1)
     assert copy.copy(step) is copy.deepcopy(step) is step
+
+
+def test_an_argument_that_there_is_not_is_told_with_the_nearest_that_there_is():
+    with pytest.raises(StepError) as caught:
+        StepSpec("a", hash_attr={"lr": 1}, retries=-1)
+    first, second = caught.value.diagnostics
+    assert first.code == "unknown-option"
+    assert first.message == "step 'a': hash_attr: there is no such argument"
+    assert first.hint == "did you mean 'hash_attrs'?"
+    assert first.place.file == __file__
+    assert second.code == "not-a-count"
