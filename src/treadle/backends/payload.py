@@ -12,7 +12,11 @@ import os
 import pickle
 import stat
 import sys
-from typing import TYPE_CHECKING, Any
+from collections import ChainMap
+from functools import cache
+from io import BytesIO
+from types import CodeType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 from msgspec import Struct
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 from treadle.steps.stores import refuse_elsewhere
 
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
+_NO_FILE = "<dynamic-code>"  # what cloudpickle puts in the place of a code's file
 _PRIVATE_FILE, _PRIVATE_FOLDER = 0o600, 0o700
 
 
@@ -93,8 +98,28 @@ def dumps(value: object, fn: object) -> bytes:
     module = _module_of(fn)
     if module is not None and not _is_importable(module):
         cloudpickle.register_pickle_by_value(module)
-    made: bytes = cloudpickle.dumps(value)
-    return made
+    file = BytesIO()
+    _pickler()(file).dump(value)
+    return file.getvalue()
+
+
+@cache
+def _pickler() -> Any:
+    """The pickler of cloudpickle, but code keeps the name of its file: tracebacks show the lines."""
+    import cloudpickle
+
+    reduce_code = cloudpickle.Pickler.dispatch_table.get(CodeType)
+    if reduce_code is None:
+        return cloudpickle.Pickler
+
+    def with_file(code: CodeType) -> tuple[Any, ...]:
+        make, given, *more = reduce_code(code)
+        return make, tuple([code.co_filename if one == _NO_FILE else one for one in given]), *more
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+        dispatch_table: ClassVar[Any] = ChainMap({CodeType: with_file}, cloudpickle.Pickler.dispatch_table)
+
+    return Pickler
 
 
 def _module_of(fn: Any) -> Any:

@@ -103,7 +103,17 @@ def _perform(order: Any) -> Answer:
             store.sync()
         return answer_of(outcome)
     except BaseException as error:  # SystemExit, KeyboardInterrupt: the step's failure, too
-        return answer_of(error)
+        return answer_of(_handler_off(error))
+
+
+def _handler_off(error: BaseException) -> BaseException:
+    """Let the traceback of a function that was told to end stop where it was, not in what told it."""
+    at = error.__traceback__
+    while at is not None:
+        if at.tb_next is not None and at.tb_next.tb_frame.f_code is Ending.on_signal.__code__:
+            at.tb_next = None
+        at = at.tb_next
+    return error
 
 
 def _never() -> bool:

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from msgspec.structs import replace
 from treadle.base.errors import DiskError, StepError
 from treadle.base.files import remove
 from treadle.base.layout import ArtifactPlaces
+from treadle.steps.child import end_child
 from treadle.steps.context import Found, StepContext, wants_context
 from treadle.steps.order import Done, Order
 from treadle.steps.paths import is_url
@@ -170,7 +172,15 @@ def _call(
 ) -> ArtifactRecord:
     """Call the function; the record of what came of it, without what only the store knows."""
     started, before, cpu = time.time(), time.monotonic(), _cpu(order)
-    value = fn(work) if context is None else fn(work, ctx=context)
+    process = os.getpid()
+    try:
+        value = fn(work) if context is None else fn(work, ctx=context)
+    except BaseException as error:
+        if os.getpid() != process:
+            end_child(error)
+        raise
+    if os.getpid() != process:
+        end_child()
     wall, cpu = time.monotonic() - before, _cpu(order) - cpu
     if is_url(order.path):
         storage.has_work()
@@ -292,6 +302,12 @@ def own_frames_off(error: BaseException) -> BaseException:
     at = error.__traceback__
     while at is not None and at.tb_frame.f_code is not _call.__code__:
         at = at.tb_next
-    if at is not None and at.tb_next is not None:
-        error.__traceback__ = at.tb_next
+    while at is not None and at.tb_next is not None and _is_ours(at.tb_frame):  # wrappers of ours, too
+        at = at.tb_next
+    if at is not None:
+        error.__traceback__ = at
     return error
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__package__")).startswith("treadle.")
