@@ -129,7 +129,7 @@ def see_possible(drafts: Sequence[Draft], book: StepBook, seen: Mapping[str, See
         if draft.call is not None and draft.call.where is not Where.THREAD:
             task = step_id(draft.call.step, draft.call.identity)
             if book[task].wanted or seen[task].state is not ArtifactState.COMPLETE:
-                asking.append(book[task].spec)
+                asking.append((book[task].spec, book[task].path))
     if asking:
         from treadle.backends.clients import current_client, refuse_impossible
 

@@ -115,7 +115,10 @@ class LocalClient:
         return LocalBackend(gpus=gpus_here(), book=book, unsafe_locks=unsafe_locks, mask=mask)
 
     def cannot(self, resources: ResourceConfig) -> list[str]:
-        """Several nodes, and images; what only names a queue has no meaning here, and is let be."""
+        """Several nodes, and images; what only names a queue has no meaning here, and is let be.
+
+        `disk_gb` is compared with what is free where the work is done, which a client alone does not know.
+        """
         found = [f"nodes ({resources.nodes})"] if (resources.nodes or 1) > 1 else []
         return found + ([f"image ({resources.image})"] if resources.image else [])
 
@@ -183,9 +186,10 @@ class RayClient:
     def cannot(self, resources: ResourceConfig) -> list[str]:
         from treadle.backends.ray_cluster import impossible
 
-        return impossible(resources.to_resources()) + (
-            [f"image ({resources.image})"] if resources.image else []
-        )
+        found = impossible(resources.to_resources())
+        if resources.disk_gb is not None:
+            found.append(f"disk_gb ({resources.disk_gb:g})")
+        return found + ([f"image ({resources.image})"] if resources.image else [])
 
     def close(self) -> None:
         jobs, self._jobs = self._jobs, None
@@ -244,22 +248,36 @@ def _made(name: str) -> Client:
     )
 
 
-def refuse_impossible(client: Client, steps: Iterable[StepSpec]) -> None:
-    """See that a client can do what these steps ask for. Raises `StepError` with all that it cannot."""
+def refuse_impossible(client: Client, steps: Iterable[tuple[StepSpec, str]]) -> None:
+    """See that a client can do what these steps ask for, each with its output path.
+
+    Raises `StepError` with all that it cannot.
+    """
     from treadle.steps.where import resources_of
 
     found = []
-    for step in steps:
+    for step, path in steps:
         resources = resources_of(step)
-        if resources is not None and (cannot := client.cannot(resources)):
+        if resources is not None and (cannot := _cannot(client, resources, path)):
             found.append(_refusal(f"step '{step.name}'", client, cannot))
     if found:
         raise StepError(found)
 
 
 def _refuse_request(client: Client, request: JobRequest) -> None:
-    if request.resources is not None and (cannot := client.cannot(request.resources)):
+    asked, folder = request.resources, request.cwd or os.getcwd()
+    if asked is not None and (cannot := _cannot(client, asked, folder)):
         raise StepError([_refusal(f"job '{request.name or 'job'}'", client, cannot)])
+
+
+def _cannot(client: Client, resources: ResourceConfig, path: str) -> list[str]:
+    """What a client cannot do of it, for work that writes to `path`."""
+    found = client.cannot(resources)
+    if client.is_local and resources.disk_gb is not None:
+        from treadle.backends.disk_room import lacking_room
+
+        found = [*found, *lacking_room(resources, path)]
+    return found
 
 
 def _refusal(who: str, client: Client, cannot: list[str]) -> Diagnostic:

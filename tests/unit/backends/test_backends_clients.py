@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from tempfile import gettempdir
 
 import pytest
 
@@ -88,21 +90,40 @@ def test_a_client_only_chooses_a_backend():
     backend.close()
 
 
-def test_what_backends_cannot_do_is_refused_all_at_once():
+def test_what_backends_cannot_do_is_refused_all_at_once(tmp_path):
     steps = [
         StepSpec("wide", resources=ResourceConfig(nodes=4)),
         StepSpec("boxed", resources=ResourceConfig(image="box.sif")),
         StepSpec("queued", resources=ResourceConfig(partition="long")),
+        StepSpec("cheap", resources=ResourceConfig(preemptible=True)),
+        StepSpec("large", resources=ResourceConfig(disk_gb=0.001)),
         StepSpec("plain"),
     ]
+    asking = [(step, str(tmp_path / step.name)) for step in steps]
     with pytest.raises(StepError) as here:
-        refuse_impossible(LocalClient(), steps)
+        refuse_impossible(LocalClient(), asking)
     assert [one.code for one in here.value.diagnostics] == ["backend-cannot"] * 2
     assert "step 'wide' asks for what the client local cannot do: nodes (4)" in str(here.value)
     with pytest.raises(StepError) as there:
-        refuse_impossible(RayClient("head:6379"), steps)
-    assert len(there.value.diagnostics) == 3
+        refuse_impossible(RayClient("head:6379"), asking)
+    assert len(there.value.diagnostics) == 4
     assert "partition (long)" in str(there.value)
+    assert "disk_gb (0.001)" in str(there.value)
+
+
+def test_disk_space_that_is_not_free_where_the_step_writes_is_refused(tmp_path):
+    """For a URL that is where it is staged."""
+    asking = StepSpec("large", resources=ResourceConfig(disk_gb=10**7))
+    not_yet = str(tmp_path / "not" / "yet" / "a")
+    for path, folder in ((not_yet, not_yet), ("s3://b/a", gettempdir())):
+        with pytest.raises(StepError) as caught:
+            refuse_impossible(LocalClient(), [(asking, path)])
+        (one,) = caught.value.diagnostics
+        told = rf"step 'large' asks for .* cannot do: disk_gb \(1e\+07: [0-9.]+ GB are free for {folder}\)"
+        assert re.fullmatch(told, one.message)
+    refuse_impossible(
+        LocalClient(), [(StepSpec("s", resources=ResourceConfig(disk_gb=0.001)), str(tmp_path))]
+    )
 
 
 def test_without_ray_the_error_says_how_to_install_it():
@@ -232,6 +253,8 @@ def test_a_function_that_cannot_be_sent_is_refused_in_words(client):
 def test_a_request_that_this_machine_cannot_do_is_refused(client):
     with pytest.raises(StepError, match=r"job 'wide' asks for .* nodes \(2\)"):
         client.submit(JobRequest(fn=print, name="wide", resources=ResourceConfig(nodes=2)))
+    with pytest.raises(StepError, match=r"job 'large' asks for .* disk_gb \(1e\+07: "):
+        client.submit(JobRequest(fn=print, name="large", resources=ResourceConfig(disk_gb=10**7)))
 
 
 def test_closing_a_client_ends_its_jobs_and_removes_their_files(tmp_path, monkeypatch):
