@@ -31,7 +31,33 @@ def ray(folder: Path, book: StepBook) -> Iterator[ExecutorBackend]:
     backend.close()
 
 
-KINDS = [LOCAL, PAIR]
+def cluster(kind: str) -> Kind:
+    """A scheduler's backend over a fake one that runs its jobs for real."""
+
+    @contextmanager
+    def make(folder: Path, book: StepBook) -> Iterator[ExecutorBackend]:
+        from treadle.backends.cluster.backend import ClusterBackend
+        from treadle.backends.cluster.settings import ClusterSettings
+        from treadle.testing.schedulers import FakeCluster
+
+        with FakeCluster(kind, folder / "cluster", kill_wait=1.0, speed=30.0) as fake:
+            settings = ClusterSettings(
+                backend="pbs" if kind == "torque" else kind,
+                dialect="torque" if kind == "torque" else "",
+                bin_dir=fake.bin,
+                poll_interval=0.3,
+                latency_wait=2.0,
+                lost_after=10.0,
+            )
+            backend = ClusterBackend(settings, workdir=str(folder), user=fake.site.user)
+            yield backend
+            backend.close()
+
+    owned = {"slurm": "--job-name=x", "sge": "-N x", "lsf": "-J x"}.get(kind, "-N x")
+    return Kind(kind, make, None, Resources(extra_args=(owned,)))
+
+
+KINDS = [LOCAL, PAIR, *map(cluster, ("slurm", "pbs", "torque", "sge", "lsf"))]
 if RAY:
     KINDS = [Kind("ray", ray, Where.CLIENT, Resources(partition="long", nodes=2))]
 

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec import Struct
 
 from treadle.backends.local import LocalBackend
@@ -25,12 +26,12 @@ PATIENCE = 90.0  # seconds for what must come
 
 
 class Kind(Struct, frozen=True):
-    """A backend under contract: how one is made for a work folder and a book, where its steps run, and what
-    it must refuse (by name of the resource; None: it refuses nothing)."""
+    """A backend under contract: how one is made for a work folder and a book, where its steps run (None: it
+    runs commands alone), and what it must refuse (by name of the resource; None: it refuses nothing)."""
 
     name: str
     make: Callable[[Path, StepBook], AbstractContextManager[ExecutorBackend]]
-    where: Where
+    where: Where | None
     refuses: Resources | None = None
 
 
@@ -77,6 +78,8 @@ class Bench:
 
     def step(self, spec: StepSpec, **changes: Any) -> Submission:
         """An attempt at a step, not submitted."""
+        if self.kind.where is None:
+            pytest.skip("it runs commands alone")
         path = spec.path_under(str(self.folder / "artifacts"))
         self.book.put(spec.task_id, Entry(spec=spec, path=path))
         where = changes.pop("where", self.kind.where)

@@ -13,7 +13,7 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
@@ -32,6 +32,7 @@ from treadle.base.program import find_program, forget_programs
 
 __all__ = [
     "Child",
+    "answer_of",
     "attempts_alive",
     "become",
     "boot_id",
@@ -131,6 +132,50 @@ def output_of(
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def answer_of(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str,
+    stdin: str = "/dev/null",
+    timeout: float,
+    began: Callable[[int], None] = lambda pid: None,
+) -> tuple[int | None, str, str]:
+    """Exit code, stdout and stderr of a command; None for the code of one that took longer than `timeout`.
+
+    `stdin` is a file. It leads a process group of its own, which is killed when its time is over; `began` is
+    told the number of that group. What is no UTF-8 comes back as replacement characters. Raises OSError when
+    it cannot be started.
+    """
+    import subprocess  # slow to import, and not needed by local runs
+
+    with (
+        open(stdin, "rb") as given,
+        subprocess.Popen(
+            argv,
+            executable=find_program(argv[0], env.get("PATH", os.defpath), cwd),
+            env=env,
+            cwd=cwd,
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+        ) as child,
+    ):
+        began(child.pid)
+        code: int | None
+        try:
+            out, err = child.communicate(timeout=timeout)
+            code = child.returncode
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            code, out, err = None, b"", b""
+            with suppress(subprocess.TimeoutExpired):  # something that left the group may hold the pipes
+                out, err = child.communicate(timeout=1.0)
+    return code, out.decode(errors="replace"), err.decode(errors="replace")
 
 
 def _spawn_here(

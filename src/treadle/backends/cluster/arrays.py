@@ -1,0 +1,138 @@
+"""Attempts that wait to be submitted, put together: equal ones of one rule go as one array.
+
+They wait a little for company, as their siblings come when what they need has ended. Nobody waits where
+nothing is in flight whose end could bring one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from treadle.backends.cluster.held import Held
+from treadle.backends.cluster.script_task import JobElement
+from treadle.plan.task import Resources
+
+_QUIET = 0.2  # of the longest wait: after so long without a newcomer, none is expected
+
+
+class Likeness(Struct, frozen=True):
+    """What elements of one array have in common: all that is asked of the scheduler for them."""
+
+    rule: str
+    resources: Resources
+    restartable: bool
+    signal_before: int
+    cwd: str
+    exclude: tuple[str, ...]
+
+
+class _Group:
+    __slots__ = ("first", "held", "last")
+
+    def __init__(self, now: float) -> None:
+        self.first = self.last = now
+        self.held: deque[Held] = deque()
+
+
+class Waiting:
+    """Attempts in the order in which they came, by their likeness; `longest` is how long one waits for
+    company, in seconds."""
+
+    def __init__(self, longest: float) -> None:
+        self._longest = longest
+        self._groups: dict[Likeness, _Group] = {}
+        self._whole: deque[list[Held]] = deque()
+        self._dropped: set[int] = set()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, held: Held, now: float) -> None:
+        """One more."""
+        group = self._groups.setdefault(likeness(held), _Group(now))
+        group.held.append(held)
+        group.last = now
+        self._count += 1
+
+    def drop(self, held: Held) -> None:
+        """It is not to be submitted any more."""
+        self._dropped.add(held.n)
+        self._count -= 1
+
+    def put_back(self, batch: Sequence[Held], *, whole: bool, now: float) -> None:
+        """What was not taken is to go first, `whole`: just as it was."""
+        kept = [held for held in batch if held.ended is None]
+        self._count += len(kept)
+        if whole and kept:
+            self._whole.append(kept)
+        elif kept:
+            group = self._groups.get(likeness(kept[0])) or _Group(now - self._longest)
+            group.held.extendleft(reversed(kept))
+            group.first = now - self._longest
+            self._groups = {likeness(kept[0]): group, **self._groups}
+
+    def take(self, most: int, now: float, *, alone: bool) -> list[Held]:
+        """The next submission, of at most `most`; `alone`: nothing is in flight that could bring company."""
+        while self._whole and len(self._whole[0]) <= most:
+            if batch := self._living(self._whole.popleft()):
+                return batch
+        for like, group in list(self._groups.items()):
+            if not self._is_ready(group, most, now, alone):
+                continue
+            batch = []
+            while group.held and len(batch) < most:
+                batch += self._living([group.held.popleft()])
+            if not group.held:
+                del self._groups[like]
+            if batch:
+                return batch
+        return []
+
+    def _living(self, batch: list[Held]) -> list[Held]:
+        if not self._dropped:
+            self._count -= len(batch)
+            return batch
+        kept = [held for held in batch if held.n not in self._dropped]
+        self._dropped.difference_update(held.n for held in batch)
+        self._count -= len(kept)
+        return kept
+
+    def _is_ready(self, group: _Group, most: int, now: float, alone: bool) -> bool:
+        return alone or len(group.held) >= most or now >= self._due(group)
+
+    def _due(self, group: _Group) -> float:
+        return min(group.first + self._longest, group.last + _QUIET * self._longest)
+
+    def due(self) -> float | None:
+        """When the first of them has waited long enough."""
+        if self._whole:
+            return 0.0
+        return min(map(self._due, self._groups.values()), default=None)
+
+
+def likeness(held: Held) -> Likeness:
+    """What must be equal."""
+    submission = held.submission
+    assert submission is not None
+    policy = submission.task.policy
+    return Likeness(
+        rule=submission.task.rule,
+        resources=submission.resources,
+        restartable=policy.restartable,
+        signal_before=policy.signal_before_end or 0,
+        cwd=submission.cwd,
+        exclude=held.exclude,
+    )
+
+
+def elements_of(batch: Sequence[Held], flowdir: str) -> list[JobElement]:
+    """What the wrapper is made of: one attempt each. Packs and groups would put several into one."""
+    return [
+        JobElement(submissions=(held.submission,), flowdir=flowdir)
+        for held in batch
+        if held.submission is not None
+    ]

@@ -1,0 +1,98 @@
+"""Cancelling: in batches, asked for again where the queue still shows a job, and what is left is told."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+from treadle.backends.cluster.dialect import Phase, Said
+from treadle.backends.cluster.held import Held
+from treadle.backends.cluster.link import Link
+
+_PATIENCE = 15.0  # seconds for a job that was cancelled to be gone: schedulers give it time to clean up
+_TRIES = 3
+
+
+class Canceller:
+    """Cancels jobs; `asked` is called when the scheduler was told, so that the queue is looked at."""
+
+    def __init__(self, link: Link, asked: Callable[[], None]) -> None:
+        self._link = link
+        self._asked = asked
+        self._todo: dict[int, Held] = {}
+        self._open: dict[int, tuple[Held, float]] = {}  # told, and when
+        self._asking = False
+        self._not_before = 0.0
+
+    def add(self, held: Held) -> None:
+        """This one is to be gone from the queue."""
+        self._todo[id(held)] = held
+
+    def due(self) -> float | None:
+        return self._not_before if self._todo and not self._asking else None
+
+    def advance(self, now: float) -> None:
+        """Tell the scheduler, in one go."""
+        if self._asking or not self._todo or now < self._not_before:
+            return
+        todo, self._todo = list(self._todo.values()), {}
+        link = self._link
+        commands = link.dialect.cancel(_ids(todo))
+        self._asking = True
+
+        def tell() -> list[Said]:
+            return [link.commands.run(argv) for argv in commands]
+
+        def told(said: list[Said] | BaseException) -> None:
+            self._told(todo, said)
+
+        link.commands.begin(tell, told)
+
+    def _told(self, todo: list[Held], said: list[Said] | BaseException) -> None:
+        """What it printed proves nothing (a job may have ended just now): the queue is asked."""
+        self._asking = False
+        link, now = self._link, self._link.now()
+        if isinstance(said, BaseException):
+            link.failed(said)
+            return
+        if any(one.code is None for one in said):
+            self._not_before = now + link.silent("no answer in time")
+            self._todo.update((id(held), held) for held in todo if held.ended is None)
+            return
+        for held in todo:
+            held.asked += 1
+            self._open[id(held)] = (held, now)
+        self._asked()
+
+    def heard(self, asked: float) -> None:
+        """The queue was heard: whatever it still shows is cancelled again, or told."""
+        left: list[Held] = []
+        for key, (held, when) in list(self._open.items()):
+            if held.ended is not None or held.row is None or held.row.phase is Phase.ENDED:
+                del self._open[key]
+            elif asked - when >= _PATIENCE:
+                del self._open[key]
+                if held.asked < _TRIES:
+                    self._todo[key] = held
+                else:
+                    left.append(held)
+        if left:
+            commands = "; ".join(shlex.join(argv) for argv in self._link.dialect.cancel(_ids(left)))
+            self._link.note("not_cancelled", jobs=str(len(left)), command=commands)
+
+
+def _ids(todo: list[Held]) -> list[str]:
+    """Ids for the command; an array of which nothing else lives is told as one."""
+    ids: list[str] = []
+    by_array: dict[int, list[Held]] = {}
+    for held in todo:
+        if held.sent is None or not held.sent.array or not held.sent.id:
+            ids.append(held.id)
+        else:
+            by_array.setdefault(id(held.sent), []).append(held)
+    for group in by_array.values():
+        sent = group[0].sent
+        assert sent is not None
+        whole = sum(1 for held in sent.held if held.ended is None) <= len(group)
+        ids += [sent.id] if whole else [held.id for held in group]
+    return [job for job in ids if job]

@@ -1,0 +1,72 @@
+"""What submitter, poller and accountant share: one scheduler's words and commands, and whether it answers."""
+
+from __future__ import annotations
+
+from treadle.backends.cluster.command import Commands, Outage, outage_limit
+from treadle.backends.cluster.dialect import Dialect
+from treadle.backends.cluster.dialects import dialect_of
+from treadle.backends.cluster.settings import ClusterSettings
+from treadle.base.errors import SchedulerError
+from treadle.engine.backend import Remark
+from treadle.engine.clock import Clock, RealClock
+
+
+class Link:
+    """One scheduler. Its outages are states of the backend, told as notes and never a job's fault; they end
+    the run only after `outage_limit`.
+
+    Raises OptionError for settings that cannot be.
+    """
+
+    def __init__(
+        self, settings: ClusterSettings, *, workdir: str, user: str = "", clock: Clock | None = None
+    ) -> None:
+        self.settings = settings
+        self.user = user
+        self.clock = clock or RealClock()
+        self.dialect: Dialect = dialect_of(settings, user=user)
+        self.commands = Commands(self.dialect, settings, workdir)
+        self.outage = Outage()
+        self.longest: int | None = None  # the longest time limit in flight, in seconds
+        self.failure: SchedulerError | None = None
+        self._remarks: list[Remark] = []
+
+    def now(self) -> float:
+        return self.clock.monotonic()
+
+    def note(self, code: str, job: str = "", **values: str) -> None:
+        """Something for people to read later."""
+        self._remarks.append(Remark(code, values, job))
+
+    def take_remarks(self) -> list[Remark]:
+        """What was noted since the last time."""
+        remarks, self._remarks = self._remarks, []
+        return remarks
+
+    def answered(self) -> None:
+        """The scheduler answered."""
+        lasted = self.outage.answered(self.now())
+        if lasted is not None:
+            self.note("backend_up", backend=self.settings.backend, seconds=f"{lasted:.0f}")
+
+    def silent(self, words: str) -> float:
+        """The scheduler did not answer: how many seconds to leave it alone. One silence alone is not told."""
+        now, outage = self.now(), self.outage
+        again = outage.since is not None
+        outage.failed(now, words)
+        if again and not outage.told:
+            outage.told = True
+            self.note("backend_down", backend=self.settings.backend, message=words)
+        if outage.over(now, outage_limit(self.settings, self.longest)):
+            assert outage.since is not None
+            self.failure = SchedulerError(
+                f"{self.settings.backend} has not answered for {now - outage.since:.0f} s: {words}",
+                hint="its jobs go on; run again once it answers, and they are adopted",
+            )
+        return outage.pause
+
+    def failed(self, error: BaseException) -> None:
+        """Asking was not possible at all. Anything but a `SchedulerError` is raised as it is."""
+        if not isinstance(error, SchedulerError):
+            raise error
+        self.failure = error
