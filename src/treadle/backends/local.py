@@ -194,6 +194,19 @@ class LocalBackend:
             elif self._steps is not None:
                 self._steps.cancel(job, force=force)
 
+    def keep_line(self, most: int) -> bool:
+        """Run no more than `most` steps in threads at a time, the others wait; False: there are no steps."""
+        if self._steps is None:
+            return False
+        self._steps.keep_line(most)
+        return True
+
+    def withdraw(self, jobs: Sequence[str]) -> None:
+        """End those of these jobs that still wait in line."""
+        for job in jobs:
+            if self._steps is not None:
+                self._steps.withdraw(job)
+
     def _end(self, attempt: Attempt, why: EndReason, *, force: bool = False) -> None:
         """End an attempt, unless it has ended by itself, untold as yet."""
         if attempt.why is None:

@@ -82,13 +82,13 @@ class LocalSteps:
 
         job = f"thread-{next(self._numbers)}"
         try:
-            self._threads.begin(job, call)
+            waits = self._threads.begin(job, call)
         except RuntimeError as error:
             return Refused(
                 f"no thread can be started ({error}): the limit of this machine is reached (ulimit -u)"
             )
         self._held[job] = submission
-        return Accepted(job)
+        return Accepted(job, waits=waits)
 
     def as_process(self, submission: Submission) -> tuple[Submission, str]:
         """A step's submission with the command of its worker, and what that gets as stdin.
@@ -175,6 +175,8 @@ class LocalSteps:
         news, self._news = self._news, []
         for one in self._threads.take():
             news.append(self._thread_ended(one))
+        for job in self._threads.begun():
+            news.append(JobReport(job=job, status=JobStatus.RUNNING))
         for job in self._leases.take():
             if self._held.pop(job, None) is not None:
                 news.append(JobReport(job=job, status=JobStatus.FREED))
@@ -247,6 +249,15 @@ class LocalSteps:
             self._news.append(self._failed(job, None, _CANCELLED))
         else:
             self._threads.end(job, 0.0 if force else submission.grace)
+
+    def keep_line(self, most: int) -> None:
+        """Run no more than `most` steps in threads at a time."""
+        self._threads.most = most
+
+    def withdraw(self, job: str) -> None:
+        """End a step that waits in line; one that has begun goes on."""
+        if self._threads.withdraw(job):
+            self._news.append(self._failed(job, None, _CANCELLED))
 
     def wait(self) -> float | None:
         """Seconds until `take` must be called whatever happens (None: only when `reader` is readable)."""

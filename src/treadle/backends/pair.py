@@ -11,7 +11,16 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from treadle.engine.backend import Abilities, Accepted, ExecutorBackend, JobReport, Refused, Submission
+from treadle.engine.backend import (
+    Abilities,
+    Accepted,
+    ExecutorBackend,
+    JobReport,
+    Refused,
+    Submission,
+    keep_line,
+    withdraw,
+)
 from treadle.plan.task import ScheduledTask, Where
 from treadle.records.event import Outcome
 
@@ -77,7 +86,7 @@ class PairBackend:
         if job in self._jobs:  # a process of this machine, with the number of a job of the other
             job = f"{job}@{part.name}"
         self._know(part, answer.job, job)
-        return Accepted(job, answer.started)
+        return Accepted(job, answer.started, answer.waits)
 
     def _know(self, part: ExecutorBackend, own: str, shown: str) -> None:
         self._jobs[shown] = (part, own)
@@ -110,6 +119,16 @@ class PairBackend:
         for part in (self._local, self._other):
             if chosen := self._of(part, jobs):
                 part.cancel(chosen, force=force)
+
+    def keep_line(self, most: int) -> bool:
+        """Run no more than `most` steps in threads at a time, the others wait; False: it cannot."""
+        return bool(keep_line(self._local, most))
+
+    def withdraw(self, jobs: Sequence[str]) -> None:
+        """End those of these jobs that have not begun."""
+        for part in (self._local, self._other):
+            if chosen := self._of(part, jobs):
+                withdraw(part, chosen)
 
     def accounting(self, jobs: Sequence[str]) -> dict[str, Outcome]:
         return {**self._local.accounting(jobs), **self._other.accounting(jobs)}

@@ -14,11 +14,27 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any
 
+_SOON = 0.05  # seconds after an end by which whoever was next in line has begun
+
 
 class ThreadJob:
-    """One function in a thread. `value` is what it returned, or the exception that it raised (`raised`)."""
+    """One function in a thread. `value` is what it returned, or the exception that it raised (`raised`).
 
-    __slots__ = ("asked", "begun_on", "call", "context", "ended_on", "given_up", "job", "raised", "value")
+    `waited`: it was told as one that may have to wait in line.
+    """
+
+    __slots__ = (
+        "asked",
+        "begun_on",
+        "call",
+        "context",
+        "ended_on",
+        "given_up",
+        "job",
+        "raised",
+        "value",
+        "waited",
+    )
 
     def __init__(self, job: str, call: Callable[[Callable[[], bool]], Any]) -> None:
         self.job = job
@@ -26,6 +42,7 @@ class ThreadJob:
         self.context = copy_context()
         self.asked = False
         self.given_up = False
+        self.waited = False
         self.begun_on = 0.0
         self.ended_on = 0.0
         self.raised = False
@@ -36,27 +53,38 @@ class ThreadJob:
 
 
 class StepThreads:
-    """Runs calls in daemon threads, as many at once as there are calls; `ring` is called when one ended.
+    """Runs calls in daemon threads in their order, `most` at once (None: as many as there are calls).
 
-    Calls see the context variables of who began them. They get a function that says whether they are to end.
+    `ring` is called when one ended. Calls see the context variables of who began them. They get a function
+    that says whether they are to end. All methods are for one thread.
     """
 
-    def __init__(self, ring: Callable[[], None]) -> None:
+    def __init__(self, ring: Callable[[], None], most: int | None = None) -> None:
+        self.most = most
         self._ring = ring
         self._waiting: SimpleQueue[ThreadJob | None] = SimpleQueue()
+        self._line: dict[str, ThreadJob] = {}  # not begun: who takes one out of it, in one act, has it
         self._ended: deque[ThreadJob] = deque()
+        self._begun: deque[ThreadJob] = deque()  # of those that waited
         self._living: dict[str, ThreadJob] = {}
         self._ending: dict[str, float] = {}
+        self._look_at: float | None = None
         self._threads = 0  # that serve; those left behind do not
         self._made = 0
         self._rung = False
 
-    def begin(self, job: str, call: Callable[[Callable[[], bool]], Any]) -> None:
-        """Call `call` in a thread, soon. Raises RuntimeError when not a single thread can be had."""
+    def begin(self, job: str, call: Callable[[Callable[[], bool]], Any]) -> bool:
+        """Call `call` as soon as a thread is free; whether it may have to wait for that.
+
+        Raises RuntimeError when not a single thread can be had.
+        """
         self._living[job] = one = ThreadJob(job, call)
-        if len(self._living) > self._threads:
+        if len(self._living) > self._threads and (self.most is None or self._threads < self.most):
             self._add_thread(one)
+        one.waited = len(self._living) > self._threads
+        self._line[job] = one
         self._waiting.put(one)
+        return one.waited
 
     def _add_thread(self, one: ThreadJob) -> None:
         try:
@@ -71,13 +99,17 @@ class StepThreads:
 
     def _work(self) -> None:
         while (one := self._waiting.get()) is not None:
-            if not one.given_up:
-                one.begun_on = time.time()
-                try:
-                    one.value = one.context.run(one.call, one.is_asked_to_end)
-                except BaseException as error:  # a SystemExit of a step is its own failure, too
-                    one.value, one.raised = error, True
-                one.ended_on = time.time()
+            if self._line.pop(one.job, None) is None:
+                del one
+                continue  # it was withdrawn
+            one.begun_on = time.time()
+            if one.waited:
+                self._begun.append(one)
+            try:
+                one.value = one.context.run(one.call, one.is_asked_to_end)
+            except BaseException as error:  # a SystemExit of a step is its own failure, too
+                one.value, one.raised = error, True
+            one.ended_on = time.time()
             self._ended.append(one)
             if not self._rung:
                 self._rung = True
@@ -95,15 +127,26 @@ class StepThreads:
                 taken.append(one)
             else:
                 self._threads += 1  # it had been left behind: its thread is free again
-        now = time.monotonic() if self._ending else 0.0
+        now = time.monotonic() if self._ending or self._line else 0.0
         taken += [self._leave(job) for job, at in tuple(self._ending.items()) if at <= now]
+        self._look_at = now + _SOON if taken and self._line else None
         return taken
+
+    def begun(self) -> list[str]:
+        """Those that had to wait, have begun since, and go on; to be asked after `take`."""
+        found = []
+        while self._begun:
+            one = self._begun.popleft()
+            if not one.ended_on and one.job in self._living:
+                found.append(one.job)
+        return found
 
     def _leave(self, job: str) -> ThreadJob:
         del self._ending[job]
         one = self._living.pop(job)
         one.given_up = True
-        self._threads -= 1
+        if self._line.pop(job, None) is None:
+            self._threads -= 1
         return one
 
     def end(self, job: str, grace: float) -> bool:
@@ -112,13 +155,24 @@ class StepThreads:
         if one is None:
             return False
         one.asked = True
-        at = time.monotonic() + (grace if one.begun_on else 0.0)
+        at = time.monotonic() + (grace if job not in self._line else 0.0)
         self._ending[job] = min(at, self._ending.get(job, at))
+        return True
+
+    def withdraw(self, job: str) -> bool:
+        """Take a call that has not begun out of the line, for good. False: it has begun, or is not here."""
+        if self._line.pop(job, None) is None:
+            return False
+        del self._living[job]
+        self._ending.pop(job, None)
         return True
 
     def next_at(self) -> float | None:
         """When `take` must be called whatever happens (monotonic; None: only when it rings)."""
-        return min(self._ending.values(), default=None)
+        soonest = min(self._ending.values(), default=None)
+        if self._look_at is None or (soonest is not None and soonest < self._look_at):
+            return soonest
+        return self._look_at
 
     def close(self) -> None:
         """Let idle threads end; those that still run end after their call."""

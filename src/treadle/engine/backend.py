@@ -23,6 +23,7 @@ class Abilities(Struct, frozen=True, kw_only=True):
     gpus: bool = False
     memory_limits: bool = False
     batch: bool = False  # a batch system: latency, outages and queues are normal
+    latency: float = 0.0  # seconds that files which a job wrote may take to be seen here
 
 
 class Submission(Struct, frozen=True, kw_only=True):
@@ -68,11 +69,12 @@ class Accepted(Struct, frozen=True):
     """The backend holds the attempt as `job`; `started` is the kernel start time of a local process.
 
     `job` stays the handle of the attempt in every call; where the scheduler's own id comes later it is told
-    by `JobReport.job_id`.
+    by `JobReport.job_id`. `waits`: it may have to wait in a line of this process; `RUNNING` is told then.
     """
 
     job: str
     started: int = 0
+    waits: bool = False
 
 
 class Refused(Struct, frozen=True):
@@ -220,6 +222,28 @@ class ExecutorBackend(Protocol):
     def close(self) -> None:
         """Give back what is held. Jobs are not touched."""
         ...
+
+
+def keep_line(backend: ExecutorBackend, most: int | None) -> int:
+    """Let no more than `most` steps run in threads at a time; how many may be launched beyond these, to wait
+    in line: then the threads need not wait for the loop. 0: the backend keeps no line."""
+    own = getattr(backend, "keep_line", None)
+    if own is None or most is None or not own(most):
+        return 0
+    return min(max(_LEAST_AHEAD, 4 * most), _MOST_AHEAD)
+
+
+def withdraw(backend: ExecutorBackend, jobs: Sequence[str]) -> None:
+    """End those of these jobs that have not begun. A backend that keeps a line of its own has a `withdraw`;
+    for any other what it has not told as running has not begun."""
+    own = getattr(backend, "withdraw", None)
+    if own is None:
+        backend.cancel(jobs)
+    else:
+        own(jobs)
+
+
+_LEAST_AHEAD, _MOST_AHEAD = 16, 256
 
 
 def part_for(backend: ExecutorBackend, task: ScheduledTask) -> ExecutorBackend:

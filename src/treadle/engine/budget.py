@@ -21,8 +21,10 @@ class Budget(Struct, frozen=True, kw_only=True):
     """How much of each resource the run may use at a time; None: not counted here.
 
     `threads` (`-j`), `memory` in bytes, `gpus` of this machine; `pools` are the named groups; `slots` is how
-    many steps run here at a time, `remote` how many jobs of the client are in flight. `local_rules` are the
-    rules whose tasks run on this machine (None: all); those of others take nothing of it.
+    many steps run here at a time, `remote` how many jobs of the client are in flight. `ahead` are steps in
+    threads that may be launched beyond `slots`, to wait in the line of a backend that runs no more than those
+    at a time. `local_rules` are the rules whose tasks run on this machine (None: all); those of others take
+    nothing of it.
     """
 
     threads: int | None = None
@@ -32,6 +34,7 @@ class Budget(Struct, frozen=True, kw_only=True):
     slots: int | None = None
     remote: int | None = None
     local_rules: frozenset[str] | None = None
+    ahead: int = 0
 
     def is_elsewhere(self, task: ScheduledTask) -> bool:
         """Whether a task runs on another backend, which counts for itself what it asks for."""
@@ -48,8 +51,13 @@ class Budget(Struct, frozen=True, kw_only=True):
         machine = (self.threads, self.memory, self.gpus)
         found = (*machine, *(size for _, size in self.pools))
         if self.has_slots:
-            found = (*found, *(size if size is None else max(size, 1) for size in (self.slots, self.remote)))
+            slots = None if self.slots is None else max(self.slots, 1) + self.ahead
+            found = (*found, slots, None if self.remote is None else max(self.remote, 1))
         return tuple([NO_LIMIT if size is None else size for size in found])
+
+    def line(self) -> Demand:
+        """The part of it that is for steps which wait in the backend's line."""
+        return self._with_pools((0, 0, 0), Resources(), self.ahead, 0)
 
     def cap(self, wanted: Resources) -> Resources:
         """The request, cut to what there is; the same object when it fits."""

@@ -175,7 +175,7 @@ class Ending:
         self._drop((*self._deferred.values(), *self._freed.values()))
         ending = stop.mode is Mode.ENDING
         nodes = [node for node in self._held.values() if ending or node.state is State.SUBMITTED]
-        self._cancel(nodes, stop.force)
+        self._cancel(nodes, stop.force, waiting=not ending)
 
     def _drop(self, nodes: Sequence[Node]) -> None:
         """Deferred attempts end here; the backend need not watch for them any longer."""
@@ -189,12 +189,15 @@ class Ending:
             self._freed.pop(task, None)
             self._settle(node, End.CANCELLED, _CANCELLED)
 
-    def _cancel(self, nodes: Sequence[Node], force: bool = False) -> None:
-        """Cancel attempts; those that the backend has not taken yet are cancelled once it has."""
+    def _cancel(self, nodes: Sequence[Node], force: bool = False, *, waiting: bool = False) -> None:
+        """Cancel attempts; those that the backend has not taken yet are cancelled once it has.
+
+        `waiting`: only those that have not begun, where the backend knows better than we do.
+        """
         self._cancelled.update(node.task.id for node in nodes if node.job)
         jobs = tuple(node.job for node in nodes if node.job)
         if jobs:
-            self._commands.append(Cancel(jobs, force))
+            self._commands.append(Cancel(jobs, force, waiting))
 
     def _on_interrupted(self, news: Interrupted) -> None:
         self._stop(self._brakes.interrupted(news))

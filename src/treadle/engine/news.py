@@ -186,10 +186,11 @@ class Examine(Order, frozen=True):
 
 
 class Cancel(Order, frozen=True):
-    """End these jobs: SIGTERM, grace, SIGKILL (`force`: at once)."""
+    """End these jobs: SIGTERM, grace, SIGKILL (`force`: at once); `waiting`: those that have not begun."""
 
     jobs: tuple[str, ...]
     force: bool = False
+    waiting: bool = False
 
 
 class Wait(Order, frozen=True):

@@ -47,7 +47,7 @@ from treadle.engine.news import (
 )
 from treadle.engine.node import Node, State, join, link, rank
 from treadle.engine.retry import next_try
-from treadle.plan.task import ScheduledPlan
+from treadle.plan.task import ScheduledPlan, Where
 from treadle.records.event import End, EndReason, Outcome
 
 __all__ = ["Machine", "Settings"]
@@ -61,6 +61,7 @@ class Machine(Ending):
 
     def __init__(self, settings: Settings, budget: Budget) -> None:
         super().__init__(settings, budget)
+        self._ahead = budget.ahead > 0
         self._doors: dict[type[News], Callable[[Any], None]] = {
             Opened: self._on_opened,
             Added: self._on_added,
@@ -106,6 +107,7 @@ class Machine(Ending):
         self._open = len(fresh)
         self._round = 1
         self._more = news.more
+        self._keep_line(fresh)
         link(self._nodes, fresh)
         self._entered(news.plan, news.decision, news.digest)
         self._commands += self._passing.enter(news.plan, news.decision, self._end_of, more=news.more)
@@ -121,6 +123,7 @@ class Machine(Ending):
         batch = {node.task.id: node for node in fresh}
         self._nodes.update(batch)
         self._open += len(fresh)
+        self._keep_line(fresh)
         lost = join(self._nodes, fresh, self._gone, self._dormant)
         self._count_in(self._tell.entered(news.plan, news.digest, news.decision, joins=True))
         self._ranked.update(rank(batch, self._ranks))
@@ -155,6 +158,7 @@ class Machine(Ending):
         nodes = list(self._nodes.values())
         self._open = sum(type(node.state) is State for node in nodes)
         self._round += 1
+        self._keep_line(nodes)
         link(self._nodes, nodes)
         self._examined.clear()
         self._dormant.clear()
@@ -169,6 +173,15 @@ class Machine(Ending):
                 self._ready(node)
             elif not node.attempt and not node.missing and node.state is State.WAITING:
                 self._upstream_done(node)
+
+    def _keep_line(self, fresh: Iterable[Node]) -> None:
+        """From when steps come that run as processes, and take the same slots, nothing is launched ahead: the
+        backend counts its threads alone."""
+        if self._ahead and any(
+            node.task.call is not None and node.task.call.where is Where.PROCESS for node in fresh
+        ):
+            self._ahead = False
+            self._queue.occupy(self.budget.line())
 
     def _entered(self, plan: ScheduledPlan, decision: Decision, digest: str) -> None:
         """A plan is the whole of what there is to do."""
@@ -269,13 +282,17 @@ class Machine(Ending):
         node.job = news.job
         if news.running:
             node.state = State.RUNNING
-        self._tell.started(news.task, news.n, news.job, news.started)
+        if news.running or not _waits_in_line(node):
+            self._tell.started(news.task, news.n, news.job, news.started)
         mode = self._brakes.mode
         if mode is Mode.ENDING or (mode is Mode.DRAINING and not news.running):
-            self._cancel([node])
+            self._cancel([node], waiting=mode is Mode.DRAINING)
 
     def _on_running(self, news: Running) -> None:
-        self._attempt(news.task, news.n, news).state = State.RUNNING
+        node = self._attempt(news.task, news.n, news)
+        node.state = State.RUNNING
+        if _waits_in_line(node):
+            self._tell.started(news.task, news.n, node.job, 0)
 
     def _on_ended(self, news: Ended) -> None:
         node = self._held.pop(news.task, None)
@@ -345,6 +362,11 @@ class Machine(Ending):
         if news.task in self._delayed:
             self._delayed.remove(news.task)
             self._ready(self._nodes[news.task])
+
+
+def _waits_in_line(node: Node) -> bool:
+    """Whether it is a step in a thread: one that has not begun waits here, and nobody else holds it."""
+    return node.task.call is not None and node.task.call.where is Where.THREAD
 
 
 def _running_in(plan: ScheduledPlan, decision: Decision) -> list[Node]:

@@ -71,7 +71,7 @@ def _complete(record: ArtifactRecord, identity: str) -> Seen:
 
 
 def status_of(places: ArtifactPlaces, identity: str) -> ArtifactStatus | None:
-    """The status of the last attempt, if it was one at the same identity. Raises `DiskError`, `RecordError`."""
+    """The status of the last attempt, if it was one at this identity. Raises `DiskError`, `RecordError`."""
     file = places.status
     try:
         fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC)

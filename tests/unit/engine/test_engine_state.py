@@ -364,7 +364,7 @@ def test_after_a_required_failure_jobs_still_pending_are_cancelled() -> None:
     drive.start("b", running=False)
     drive.start("c", running=False)
     drive.tell(Running("c", drive.n["c"]))
-    assert drive.end("a", EndReason.APP) == [Cancel(("job-b",))]
+    assert drive.end("a", EndReason.APP) == [Cancel(("job-b",), waiting=True)]
     drive.end("b", EndReason.CANCELLED, start=False)
     drive.end("c", start=False)
     assert drive.settled() == {"a": End.FAILED, "b": End.CANCELLED, "c": End.SUCCEEDED}
