@@ -54,7 +54,7 @@ def cluster(kind: str) -> Kind:
             backend.close()
 
     owned = {"slurm": "--job-name=x", "sge": "-N x", "lsf": "-J x"}.get(kind, "-N x")
-    return Kind(kind, make, None, Resources(extra_args=(owned,)))
+    return Kind(kind, make, None, Resources(extra_args=(owned,)), asks=kind != "sge")
 
 
 KINDS = [LOCAL, PAIR, *map(cluster, ("slurm", "pbs", "torque", "sge", "lsf"))]

@@ -27,12 +27,14 @@ PATIENCE = 90.0  # seconds for what must come
 
 class Kind(Struct, frozen=True):
     """A backend under contract: how one is made for a work folder and a book, where its steps run (None: it
-    runs commands alone), and what it must refuse (by name of the resource; None: it refuses nothing)."""
+    runs commands alone), what it must refuse (by name of the resource; None: it refuses nothing), and whether
+    what is cancelled is asked to end before it is killed."""
 
     name: str
     make: Callable[[Path, StepBook], AbstractContextManager[ExecutorBackend]]
     where: Where | None
     refuses: Resources | None = None
+    asks: bool = True
 
 
 @contextmanager
