@@ -396,12 +396,12 @@ def test_slurm_listens_on_loopback_only(slurm: Scheduler) -> None:
     assert {address for address, _ in mine} == {"0100007F"}
 
 
-def test_sge_is_not_on_the_network_of_this_machine(sge: Scheduler) -> None:
-    outside = sge.run("readlink", "/proc/self/ns/net").stdout
-    job_log = sge.folder / "network"
-    sge.run("qsub", "-sync", "y", "-b", "y", "-j", "y", "-o", str(job_log), "readlink", "/proc/self/ns/net")
-    assert job_log.read_text().startswith("net:[")
-    assert job_log.read_text() != outside
+def test_sge_is_not_on_the_network_of_this_machine(grid: Asked) -> None:
+    question = ("readlink", "/proc/self/ns/net")
+    grid.final(grid.submit(" ".join(question)))
+    (inside,) = lines_of(grid.log())
+    assert inside.startswith("net:[")
+    assert inside != grid.scheduler.run(*question).stdout.strip()
 
 
 @pytest.mark.xdist_group("slurm_without_accounting")
