@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
+import time
+from typing import Any
 
 import pytest
-from story_steps import Calls
+from story_steps import Calls, put
 
-from treadle import ResourceConfig, StepError, StepRunner, StepSpec
+from conftest import Folder
+from treadle import OptionError, PlanError, ResourceConfig, StepError, StepRunner, StepSpec
 
 
 def test_disk_space_that_there_is_not_is_refused_before_anything_runs(tmp_path: pathlib.Path) -> None:
@@ -18,3 +22,52 @@ def test_disk_space_that_there_is_not_is_refused_before_anything_runs(tmp_path: 
         StepRunner(workdir=tmp_path).run([large])
     assert not calls.names
     assert not (tmp_path / ".treadle").exists()
+
+
+def alone(folder: pathlib.Path, name: str) -> StepSpec:
+    """A step that fails when another one of the group is at work at the same time."""
+    place = str(folder / "at-work")
+
+    def work(out: str) -> None:
+        os.mkdir(place)
+        time.sleep(0.05)
+        os.rmdir(place)
+
+    return StepSpec(name, fn=work, resources=ResourceConfig(cpu=0.1, groups={"db": 1}))
+
+
+def test_groups_of_a_runner_bound_how_many_steps_run_at_a_time(tmp_path: pathlib.Path) -> None:
+    """In a list, in a stream, and among those that grow."""
+    runner = StepRunner(workdir=tmp_path, groups={"db": 1})
+    assert runner.run([alone(tmp_path, f"a{i}") for i in range(3)]).ok
+    assert runner.run(alone(tmp_path, f"b{i}") for i in range(3)).ok
+    grown = StepSpec("root", fn=lambda out: 3, grow=lambda n: [alone(tmp_path, f"c{i}") for i in range(n)])
+    assert runner.run([grown]).counts == {"succeeded": 4}
+
+
+def test_a_group_that_a_run_does_not_have_is_refused_with_the_way_to_name_it(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(PlanError) as caught:
+        StepRunner(workdir=tmp_path).run([alone(tmp_path, "a")])
+    (one,) = caught.value.diagnostics
+    assert "which this run does not have" in one.message
+    assert 'StepRunner(groups={"db": 2})' in one.hint
+    many = StepSpec("many", fn=put("x"), resources=ResourceConfig(groups={"db": 3}))
+    with pytest.raises(PlanError, match=r"which has 2[\s\S]*StepRunner\(groups=...\)"):
+        StepRunner(workdir=tmp_path, groups={"db": 2}).run([many])
+
+
+@pytest.mark.parametrize("groups", [["db"], {"db": 0}, {"db": True}, {3: 1}, {"db": "2"}])
+def test_groups_that_are_no_counts_are_refused(groups: Any) -> None:
+    with pytest.raises(OptionError, match="groups"):
+        StepRunner(groups=groups)
+
+
+def test_groups_of_the_files_runner_hold_for_the_command_too(folder: Folder) -> None:
+    folder.write(
+        "pipeline.py",
+        "from treadle import ResourceConfig, StepRunner, StepSpec\n"
+        "asked = ResourceConfig(groups={'db': 1})\n"
+        "steps = [StepSpec('a', fn=lambda out: open(out, 'w').close(), resources=asked)]\n"
+        "StepRunner(groups={'db': 1}).run(steps)\n",
+    )
+    assert "1 done" in folder.treadle("run", "pipeline.py").stderr

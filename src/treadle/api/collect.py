@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -12,17 +12,23 @@ if TYPE_CHECKING:
     from treadle.steps.spec import StepSpec
 
 
+_NO_GROUPS: Mapping[str, int] = {}
+
+
 class Collector:
     """What `StepRunner.run` was asked for while a file was loaded: `wanted`, call by call.
 
     A list is taken as it is at that moment; any other iterable is kept, and pulled by nobody here.
+    `groups` are the counted resources of all the runners.
     """
 
     def __init__(self) -> None:
         self.wanted: list[Iterable[StepSpec]] = []
+        self.groups: dict[str, int] = {}
 
-    def take(self, steps: Iterable[StepSpec]) -> None:
-        """Note the steps of one call."""
+    def take(self, steps: Iterable[StepSpec], groups: Mapping[str, int] = _NO_GROUPS) -> None:
+        """Note the steps of one call, and the groups of its runner."""
+        self.groups.update(groups)
         self.wanted.append(tuple(steps) if isinstance(steps, list | tuple) else steps)
 
 

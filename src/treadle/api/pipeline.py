@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.api.collect import Collector, collect, collecting
 from treadle.api.step_names import closure
@@ -34,7 +35,7 @@ class Pipeline(Struct, frozen=True):
 
     `stream`: they come from a function that yields them, and are pulled as they are wanted; then `steps` can
     be walked over once. `picked` names a step that the entry itself does not name (`pipeline.py:train` where
-    `train` is the name of a step alone).
+    `train` is the name of a step alone). `groups` are the counted resources that the file's runners have.
     """
 
     file: str
@@ -42,6 +43,7 @@ class Pipeline(Struct, frozen=True):
     steps: Iterable[StepSpec]
     stream: bool = False
     picked: str = ""
+    groups: tuple[tuple[str, int], ...] = ()
 
     def pulled(self, most: int = MOST) -> tuple[tuple[StepSpec, ...], bool]:
         """The first steps, for a look at them, and whether there may be more."""
@@ -70,7 +72,8 @@ def load(file: str, entry: str = "", settings: Sequence[tuple[str, str]] = ()) -
     with collect() as collector, _talking():
         module = run_file(file)
         given = _given(module, file, entry, collector)
-        return _opened(file, given, settings)
+        found = _opened(file, given, settings)
+        return replace(found, groups=tuple(sorted(collector.groups.items())))
 
 
 class _Given(Struct, frozen=True):

@@ -30,8 +30,8 @@ class Opened(Struct, frozen=True):
     @property
     def workflow(self) -> Workflow:
         """What stands for the file where a workflow is wanted."""
-        file = self.pipeline.file
-        return Workflow(file=file, folder=self.places.workdir, name=os.path.basename(file))
+        file, pools = self.pipeline.file, self.pipeline.groups
+        return Workflow(file=file, folder=self.places.workdir, name=os.path.basename(file), pools=pools)
 
 
 def open_pipeline(request: Request) -> Opened:

@@ -131,5 +131,5 @@ def mixed_run(session: Session, view: View, request: Request, options: RunOption
 
 def _route(workflow: Workflow, places: Places, *, force: bool = False) -> Route:
     """How steps that arrive go down the pipe: each batch is a plan of its own, named as the run's."""
-    named = replace(workflow, rules=(), pools=(), modules=())
+    named = replace(workflow, rules=(), modules=())
     return Route(places=places, look=Looker(places), workflow=named, force_all=force)

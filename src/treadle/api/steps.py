@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,8 @@ class StepRunner:
 
     `workdir` holds the records (default: the current folder) and `prefix` the artifacts (a path or a URL;
     default: `TREADLE_PREFIX`, else `.treadle/artifacts` there). `client` is where steps with resources run
-    (default: the current client). `unsafe_locks` allows object stores without conditional writes.
+    (default: the current client). `unsafe_locks` allows object stores without conditional writes. `groups`
+    are counted resources that steps share, and how many there are of each: `{"db": 2}`. Raises `OptionError`.
     """
 
     def __init__(
@@ -31,11 +32,13 @@ class StepRunner:
         prefix: str | os.PathLike[str] | None = None,
         client: Any = None,
         unsafe_locks: bool = False,
+        groups: Mapping[str, int] | None = None,
     ) -> None:
         self._workdir = os.fspath(workdir) if workdir is not None else ""
         self._prefix = os.fspath(prefix) if prefix is not None else ""
         self._client = client
         self._unsafe_locks = unsafe_locks
+        self._groups = _counts(groups)
 
     def run(
         self,
@@ -79,7 +82,7 @@ class StepRunner:
         given = _iterable(steps)
         collector = collecting()
         if collector is not None:
-            collector.take(given)
+            collector.take(given, self._groups)
             return RunReport(dry_run=True)
         try:
             with self._with_client():
@@ -107,6 +110,7 @@ class StepRunner:
             prefix=prefix if is_url(prefix) else os.path.join(workdir, prefix),
             unsafe_locks=self._unsafe_locks,
             client_is_local=client_is_local(),
+            groups=tuple(sorted(self._groups.items())),
         )
 
 
@@ -117,6 +121,19 @@ def _count(name: str, value: int) -> int:
     if value < 1:
         raise OptionError(f"{name} is at least 1, not {value}", hint="with 1 one step runs after the other")
     return value
+
+
+def _counts(groups: Any) -> dict[str, int]:
+    """Named groups, and how many there are of each."""
+    if not isinstance(groups or {}, Mapping):
+        raise OptionError(f"groups is a mapping of names to counts, not {groups!r}", hint='write {"db": 2}')
+    for name, count in (groups or {}).items():
+        if not isinstance(name, str) or isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise OptionError(
+                f"groups: of {name!r} there is a whole number, at least 1, not {count!r}",
+                hint='write {"db": 2}',
+            )
+    return dict(groups or {})
 
 
 def _names(targets: Iterable[StepSpec | str] | None) -> tuple[str, ...] | None:

@@ -37,13 +37,14 @@ class Places(Struct, frozen=True, kw_only=True):
     """Where steps run and where their artifacts stand: read once, when the plan is built.
 
     `workdir` is absolute, `prefix` a path or a URL. `unsafe_locks` lets object stores be used that know no
-    conditional writes.
+    conditional writes. `groups` are counted resources by name, where no workflow tells of them.
     """
 
     workdir: str
     prefix: str
     unsafe_locks: bool = False
     client_is_local: bool = True
+    groups: tuple[tuple[str, int], ...] = ()
 
 
 def client_is_local() -> bool:
@@ -100,7 +101,7 @@ def steps_planned(
     )
     see_possible(expanded.drafts, expanded.book, expanded.seen)
     drafts = with_made_inputs(expanded.drafts, expanded.book, made)
-    workflow = workflow or Workflow(file="", folder=places.workdir, name=NAME)
+    workflow = workflow or Workflow(file="", folder=places.workdir, name=NAME, pools=places.groups)
     plan = build(
         workflow.name,
         drafts,

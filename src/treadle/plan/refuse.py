@@ -37,9 +37,9 @@ def _check_group(
     if group not in pools:
         findings.error(
             "unknown-group",
-            f"{task} asks for the resource group {group}, which the workflow does not have",
+            f"{task} asks for the resource group {group}, which {_whole(draft)} does not have",
             draft.place,
-            did_you_mean(group, pools) or "name it in [resource_groups] with how many there are",
+            did_you_mean(group, pools) or _way_to_name(draft, group),
             alike=(draft.rule, group),
         )
     elif wanted > pools[group]:
@@ -48,9 +48,27 @@ def _check_group(
             f"{task} asks for {wanted} of the resource group {group}, which has {pools[group]}: it can "
             "never start",
             draft.place,
-            "ask for less, or raise the number in [resource_groups]",
+            f"ask for less, or raise the number in {_count_of(draft)}",
             alike=(draft.rule, group),
         )
+
+
+def _whole(draft: Draft) -> str:
+    return "the workflow" if draft.call is None else "this run"
+
+
+def _count_of(draft: Draft) -> str:
+    return "[resource_groups]" if draft.call is None else "StepRunner(groups=...) or [resource_groups]"
+
+
+def _way_to_name(draft: Draft, group: str) -> str:
+    """Who runs steps may do so by a script, or by a workflow file that names their pipeline."""
+    if draft.call is None:
+        return "name it in [resource_groups] with how many there are"
+    return (
+        f'say how many there are: StepRunner(groups={{"{group}": 2}}), or [resource_groups] of a workflow '
+        "file that runs the pipeline"
+    )
 
 
 def check_depends(nodes: Nodes, rules: Iterable[str], findings: Findings) -> None:
