@@ -60,18 +60,19 @@ class Identified:
         return self.version == "dev" or self.version.endswith("-dev")
 
     @overload
-    def load(self) -> Any: ...
+    def load(self, type: None = None, prefix: str | os.PathLike[str] | None = None) -> Any: ...
     @overload
-    def load(self, type: type[T]) -> T: ...
-    def load(self, type: type[Any] | None = None) -> Any:
+    def load(self, type: type[T], prefix: str | os.PathLike[str] | None = None) -> T: ...
+    def load(self, type: type[Any] | None = None, prefix: str | os.PathLike[str] | None = None) -> Any:
         """The value that the step's function returned, built as `type` where one is given.
 
-        Without it, a dataclass is built only if its module was imported already. Raises `StepError` where
-        the artifact is not complete, or its value was not kept, and `DiskError`.
+        Without it, a dataclass is built only if its module was imported already. `prefix` is the one that it
+        was made with (default: as `output_path` says). Raises `StepError` where the artifact is not complete,
+        or its value was not kept, and `DiskError`.
         """
         from treadle.steps.load import load
 
-        return load(self, type)
+        return load(self, type, "" if prefix is None else os.fspath(prefix))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Identified):

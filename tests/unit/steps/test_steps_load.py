@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 
+from treadle import StepRunner
 from treadle.base.errors import StepError
 from treadle.steps.book import Entry
 from treadle.steps.order import order_of
@@ -45,3 +46,17 @@ def test_another_identity_at_the_place_is_not_loaded_unless_the_step_serves_it(t
     with pytest.raises(StepError, match="artifact of another identity"):
         StepSpec("s", override_output_path=place, version="2").load()
     assert StepSpec("s", override_output_path=place, version="2", drift="warn").load() == "old"
+
+
+def test_a_prefix_says_where_a_step_was_made(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    step = StepSpec("s", fn=lambda out: {"loss": 1})
+    StepRunner(prefix="elsewhere").run([step])
+    with pytest.raises(StepError) as caught:
+        step.load()
+    assert 'load(prefix="...")' in caught.value.diagnostics[0].hint
+    assert step.load(prefix="elsewhere") == {"loss": 1}
+    assert step.load(dict[str, float], prefix=tmp_path / "elsewhere") == {"loss": 1.0}
+    assert pickle.loads(pickle.dumps(step)).load(prefix="elsewhere") == {"loss": 1}
+    with pytest.raises(StepError, match=r"no complete artifact at .*/nowhere/s_"):
+        step.load(prefix="nowhere")
