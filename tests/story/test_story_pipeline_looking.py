@@ -112,6 +112,51 @@ def test_why_names_the_steps_below_that_are_others(folder: Folder) -> None:
     assert 'vocab: "v1" -> "v2"' in folder.treadle("why", "pipeline.py", "tokenize").stdout
 
 
+MADE = """
+from treadle import step
+
+@step
+def tokens(vocab):
+    return vocab
+
+@step
+def train(data, other=None, lr=0.1):
+    return lr
+
+first, second = tokens("v1"), tokens("w")
+steps = [train(first, second)]
+"""
+
+
+def test_why_tells_once_that_a_step_among_the_arguments_is_another(folder: Folder) -> None:
+    folder.write("pipeline.py", MADE)
+    folder.treadle("run", "pipeline.py")
+    folder.write("pipeline.py", MADE.replace('"v1"', '"v2"'))
+    told = folder.treadle("why", "pipeline.py", "train").stdout
+    assert "$step" not in told
+    assert told.count("tokens") == told.count("built on tokens: ") == 1
+
+
+def test_why_tells_that_steps_among_the_arguments_changed_places(folder: Folder) -> None:
+    folder.write("pipeline.py", MADE)
+    folder.treadle("run", "pipeline.py")
+    folder.write("pipeline.py", MADE.replace("train(first, second)", "train(second, first)"))
+    told = folder.treadle("why", "pipeline.py", "train").stdout
+    assert "$step" not in told
+    assert 'data: "tokens_' in told
+    assert 'other: "tokens_' in told
+    assert "built on" not in told
+
+
+def test_why_tells_that_an_argument_became_a_step(folder: Folder) -> None:
+    folder.write("pipeline.py", MADE)
+    folder.treadle("run", "pipeline.py")
+    folder.write("pipeline.py", MADE.replace("train(first, second)", "train(first, 3)"))
+    told = folder.treadle("why", "pipeline.py", "train").stdout
+    assert 'other: "tokens_' in told
+    assert '" -> 3' in told
+
+
 def test_a_cached_step_says_so(folder: Folder) -> None:
     folder.write("pipeline.py", PIPELINE)
     folder.treadle("run", "pipeline.py")

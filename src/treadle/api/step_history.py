@@ -64,11 +64,12 @@ def _records(entry: Entry) -> Iterator[ArtifactRecord]:
 
 
 def _older(record: ArtifactRecord, call: Call, entry: Entry) -> Older:
+    deps = tuple(_deps(record.deps, entry.deps))
     return Older(
         step=f"{record.name}_{record.identity[:12]}",
         path=record.at if record.at and is_url(record.at) else record.path,
-        changes=field_changes(record, call),
-        deps=tuple(_deps(record.deps, entry.deps)),
+        changes=tuple(one for one in field_changes(record, call) if not _is_told(one, deps)),
+        deps=deps,
         ended=record.provenance.ended,
     )
 
@@ -80,6 +81,15 @@ def _deps(old: tuple[Dep, ...], new: tuple[Dep, ...]) -> Iterator[FieldChange]:
         was, is_ = before.get(name, set()), now.get(name, set())
         if was != is_:
             yield FieldChange(f"built on {name}", ", ".join(sorted(was - is_)), ", ".join(sorted(is_ - was)))
+
+
+def _is_told(change: FieldChange, deps: tuple[FieldChange, ...]) -> bool:
+    """Whether a change of an argument that is a step is the same as one of what it is built on."""
+    if not change.steps:
+        return False
+    told = {name for dep in deps for text in (dep.old, dep.new) for name in text.split(", ")}
+    values = [value.strip('"').rpartition("_")[2] for value in (change.old, change.new) if value]
+    return all(value in told for value in values)
 
 
 def _by_name(deps: tuple[Dep, ...]) -> dict[str, set[str]]:

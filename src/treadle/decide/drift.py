@@ -9,18 +9,22 @@ import msgspec
 from msgspec import Struct
 
 from treadle.plan.task import Call
-from treadle.steps.record import ArtifactRecord
+from treadle.steps.record import STEP_MARK, ArtifactRecord
 
 _ABSENT = object()
 _LONGEST = 60  # characters of a value that are shown
 
 
-class FieldChange(Struct, frozen=True):
-    """One field of two steps: `lr`, `0.0003`, `0.0001`. Values are JSON; empty: there is no such field."""
+class FieldChange(Struct, frozen=True, omit_defaults=True):
+    """One field of two steps: `lr`, `0.0003`, `0.0001`. Values are JSON; empty: there is no such field.
+
+    `steps`: the values are names with hash of steps that are arguments of the step.
+    """
 
     field: str
     old: str
     new: str
+    steps: bool = False
 
     def __str__(self) -> str:
         return f"{self.field}: {_short(self.old) or '(none)'} -> {_short(self.new) or '(none)'}"
@@ -50,15 +54,21 @@ def _attrs(old: Any, new: Any, at: str) -> Iterator[FieldChange]:
     pending = [(old, new, at)]
     while pending:
         old, new, at = pending.pop()
-        if isinstance(old, dict) and isinstance(new, dict):
+        if isinstance(old, dict) and isinstance(new, dict) and not (_step(old) or _step(new)):
             names = sorted({*old, *new}, reverse=True)
             stem = f"{at}." if at else ""
             pending += [(old.get(name, _ABSENT), new.get(name, _ABSENT), stem + name) for name in names]
         elif (before := _json(old)) != (now := _json(new)):
-            yield FieldChange(at, before, now)
+            yield FieldChange(at, before, now, steps=bool(_step(old) or _step(new)))
+
+
+def _step(value: Any) -> Any:
+    """The name with hash of a step that the value stands for (None: it is a plain one)."""
+    return value.get(STEP_MARK) if isinstance(value, dict) and len(value) == 1 else None
 
 
 def _json(value: Any) -> str:
+    value = _step(value) or value
     return "" if value is _ABSENT else msgspec.json.encode(value).decode()
 
 

@@ -11,6 +11,7 @@ from treadle.base.names import did_you_mean
 from treadle.steps.bound import CONTEXT, DEEPEST, PATH, Bound, copied
 from treadle.steps.faults import Fault, made_at, refuse
 from treadle.steps.given import function_of
+from treadle.steps.record import STEP_MARK
 from treadle.steps.remote import RemoteCallable
 from treadle.steps.spec import StepSpec
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from inspect import Signature
 
 _PATH_NAMES = ("out", "out_path", "output_path")
-_MARK = "$step"
 _NO_OPTIONS = ("fn", "hash_attrs")  # what the function and its arguments are
 _OPTIONS = ("name", *(name for name in StepSpec.__init__.__kwdefaults__ or () if name not in _NO_OPTIONS))
 
@@ -117,7 +117,7 @@ def _marked(value: Any, deps: dict[StepSpec, None], depth: int) -> Any:
     """The value as it bears identity: of a step in it, which becomes a dep, its name with its hash."""
     if isinstance(value, StepSpec):
         deps[value] = None
-        return {_MARK: value.name_with_hash}
+        return {STEP_MARK: value.name_with_hash}
     if depth > DEEPEST:
         return value  # refused with the other values
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What stands beside an artifact: its record, its status, and who is making it. Values, and their versions."""
+"""What stands beside an artifact: its record, its status, and who is making it. Values and their versions."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 FORMAT = 1
+STEP_MARK = "$step"  # the one key of what stands for a step among the hash_attrs: its name with hash
 
 
 class Kind(StrEnum):
@@ -134,7 +135,7 @@ class ArtifactState(StrEnum):
 
 
 class Seen(Struct, frozen=True, omit_defaults=True):
-    """One look at an output path. `status` is the last attempt's where it failed; `problem` tells what is torn."""
+    """One look at an output path. `status`: of the last attempt where it failed; `problem` tells what is torn."""
 
     state: ArtifactState
     record: ArtifactRecord | None = None
