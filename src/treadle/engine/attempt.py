@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treadle.base.layout import RunFolder
 from treadle.engine.backend import Submission
 from treadle.engine.slate import Slate
 from treadle.plan.task import Resources, ScheduledTask
@@ -13,26 +14,42 @@ class Attempt:
     outputs that stood there when it began.
 
     `name` is that of its job, as the intent tells it; `job` is empty until the backend holds it. `deferred`:
-    the job holds nothing but a watch for who is at it now.
+    the job holds nothing but a watch for who is at it now. `folder` is that of the run that submitted it.
+    `adopted`: an earlier driver looked at its inputs; `anew`: its end is only waited for, whatever it makes.
+    `shown` is what was told of it last while it waited.
     """
 
     __slots__ = (
+        "adopted",
+        "anew",
         "attempt",
         "before",
         "copies_log",
         "deferred",
+        "exclude",
+        "folder",
         "job",
         "n",
         "name",
         "resources",
         "running",
+        "shown",
         "slate",
         "standing",
         "submission",
         "task",
     )
 
-    def __init__(self, task: ScheduledTask, attempt: int, n: int, resources: Resources, slate: Slate) -> None:
+    def __init__(
+        self,
+        task: ScheduledTask,
+        attempt: int,
+        n: int,
+        resources: Resources,
+        slate: Slate,
+        folder: RunFolder,
+        exclude: tuple[str, ...] = (),
+    ) -> None:
         self.task = task
         self.attempt = attempt
         self.n = n
@@ -46,3 +63,8 @@ class Attempt:
         self.running = False
         self.copies_log = False
         self.deferred = False
+        self.folder = folder
+        self.exclude = exclude
+        self.adopted = False
+        self.anew = False
+        self.shown = ("", "", "")

@@ -13,7 +13,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """How failures are met, and what is left out.
 
     `max_failures`: after so many required failures nothing new starts (0: no such limit; without
-    `keep_going` the first is enough). `forget`: of a task that has ended only its end is kept.
+    `keep_going` the first is enough). `forget`: of a task that has ended only its end is kept. `linger`: so
+    many seconds the end of the run waits for successes that are doubted to be confirmed.
     """
 
     keep_going: bool = False
@@ -22,6 +23,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     cutoff: bool = True
     keep_temporary: bool = False
     forget: bool = False
+    linger: float = 0.0
 
     @property
     def bearable(self) -> int:
@@ -70,9 +72,7 @@ class Brakes:
         again = self.exit_code >= 128
         self.exit_code = news.exit_code
         match news.how:
-            case Interrupt.DETACH:
-                return Stop(Mode.OVER)
-            case Interrupt.WAIT:
+            case Interrupt.DETACH | Interrupt.WAIT:
                 return Stop(Mode.DRAINING)
             case Interrupt.CANCEL:
                 return Stop(Mode.ENDING, force=again and self.mode is Mode.ENDING)

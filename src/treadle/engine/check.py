@@ -12,12 +12,15 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.base.digest import blake2b
 from treadle.base.files import look, set_aside_from
 from treadle.decide.evidence import take
 from treadle.decide.folder import folder_stat, own_below
 from treadle.decide.look import digest_of, place_of, readable, record_of
+from treadle.engine.backend import Witnessed
+from treadle.engine.witness import moved_inputs, with_digests
 from treadle.plan.task import ScheduledTask
 from treadle.records.event import Evidence, FileRecord
 
@@ -55,7 +58,8 @@ class Made(Struct, frozen=True):
 
     `missing` outputs fail it; `untouched` ones stood there before and are as they were. `later` has the
     inputs as they are now, where any of them was changed meanwhile. `foreign` as in the evidence, before
-    which `readings` are to be done.
+    which `readings` are to be done. `lagging` outputs do not look as the job says that it left them, and
+    `moved` inputs were others when it began than when it was sent off.
     """
 
     task: ScheduledTask
@@ -66,6 +70,8 @@ class Made(Struct, frozen=True):
     untouched: tuple[str, ...] = ()
     readings: tuple[Reading, ...] = ()
     foreign: tuple[str, ...] = ()
+    lagging: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
 
     @property
     def is_small(self) -> bool:
@@ -155,9 +161,10 @@ class Eyes:
         before: dict[str, FileRecord],
         standing: Mapping[str, FileRecord],
         foreign: Collection[str] = (),
+        written: Witnessed | None = None,
     ) -> Made:
         """Look at what exit 0 left. `standing` are the outputs that stood there when it began, and with a
-        folder what was in it; `foreign` what the last success knew as such."""
+        folder what was in it; `foreign` what the last success knew as such; `written` what the job noted."""
         after: dict[str, FileRecord] = {}
         missing: list[str] = []
         untouched: list[str] = []
@@ -171,6 +178,9 @@ class Eyes:
                 untouched.append(path)
         if missing:
             return Made(task, before, after, None, tuple(missing))
+        lagging: tuple[str, ...] = ()
+        if written is not None:
+            after, lagging = with_digests(task, after, written)
         now = self.before(task)
         moved = now != before and (
             len(now) != len(before) or any(not same(record, now.get(path)) for path, record in before.items())
@@ -184,6 +194,8 @@ class Eyes:
             tuple(untouched),
             tuple(self._unread(task, before, now, after)),
             self._foreign(task, standing, foreign),
+            lagging,
+            moved_inputs(task, before, written) if written is not None else (),
         )
 
     def _foreign(
@@ -239,6 +251,8 @@ class Eyes:
         else:
             before, after = made.before, made.after
         evidence = take(made.task, before, after, later=made.later, foreign=made.foreign)
+        if made.moved:
+            evidence = replace(evidence, stale=tuple(dict.fromkeys((*evidence.stale, *made.moved))))
         self.foreign.update(made.foreign)
         if made.task.temporary:
             self.made.update((record.path, record) for record in evidence.outputs)

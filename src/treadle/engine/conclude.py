@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from msgspec.structs import replace
@@ -13,17 +15,22 @@ from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
 from treadle.engine.aside import Aside
 from treadle.engine.attempt import Attempt
-from treadle.engine.backend import ExecutorBackend
+from treadle.engine.backend import ExecutorBackend, Witnessed, part_for
 from treadle.engine.check import Eyes, Made
 from treadle.engine.inbox import Inbox
 from treadle.engine.news import Ended
 from treadle.engine.scribe import is_full
 from treadle.engine.slate import set_aside_made
+from treadle.engine.witness import seen_by_job
 from treadle.records.event import EndReason, FileRecord, Outcome
 
 _TOLD = (EndReason.APP, EndReason.OOM, EndReason.TIME)
 _SHOWN = 5
 _BLOCK = 1 << 20
+_FIRST_LOOK = 0.1  # seconds; the pauses between looks at files that have not arrived double
+
+# Call something after so many seconds.
+Later = Callable[[float, Callable[[], None]], None]
 
 
 class Concluder:
@@ -38,7 +45,9 @@ class Concluder:
         mask: Mask,
         aside: Aside[list[FileRecord]],
         inbox: Inbox,
+        later: Later,
     ) -> None:
+        self._later = later
         self._run = run
         self._backend = backend
         self._eyes = eyes
@@ -56,14 +65,23 @@ class Concluder:
             attempt.copies_log = True
             return
         try:
-            os.link(self._run.attempt_log(attempt.n), self._eyes.place(task.log))
+            os.link(attempt.folder.attempt_log(attempt.n), self._eyes.place(task.log))
         except OSError:  # another file system, or one without links
             attempt.copies_log = True
 
-    def end(self, attempt: Attempt, outcome: Outcome) -> None:
-        """A job ended. The machine is told at once, or once large contents have been read aside.
+    def end(
+        self,
+        attempt: Attempt,
+        outcome: Outcome,
+        written: Witnessed | None = None,
+        *,
+        doubted: bool = False,
+    ) -> None:
+        """A job ended. The machine is told at once, or once its files have arrived, or large contents have
+        been read aside.
 
-        Of a step without inputs the artifact's own record is all the evidence.
+        `written` is what the job noted of its files; `doubted`: its success may be taken back. Of a step
+        without inputs the artifact's own record is all the evidence.
         """
         task = attempt.task
         if task.call is not None and not task.inputs and outcome.reason is EndReason.OK:
@@ -73,32 +91,87 @@ class Concluder:
             self._mask_log(attempt)
         if attempt.copies_log:
             self._copy_log(attempt)
+        if attempt.anew and outcome.reason is EndReason.OK:
+            outcome = replace(outcome, reason=EndReason.CANCELLED)
         if outcome.reason is not EndReason.OK:
             self._fail(attempt, outcome)
             return
+        self._look(attempt, outcome, written, doubted, _FIRST_LOOK)
+
+    def _look(
+        self,
+        attempt: Attempt,
+        outcome: Outcome,
+        written: Witnessed | None,
+        doubted: bool,
+        pause: float,
+        waited: float = 0.0,
+    ) -> None:
+        """Look at what a success left; where that has not arrived on this machine, look again later."""
         try:
-            standing, foreign = attempt.standing, attempt.slate.foreign
-            made = self._eyes.after(attempt.task, attempt.before, standing, foreign)
+            made = self._made(attempt, written)
+            if made.missing or made.lagging:
+                latency = part_for(self._backend, attempt.task).abilities.latency
+                if waited < latency:
+                    pause = min(pause, latency - waited)
+                    again = partial(
+                        self._look_again, attempt, outcome, written, doubted, 2 * pause, waited + pause
+                    )
+                    self._later(pause, again)
+                    return
             if made.missing:
                 self._fail(attempt, _failed(outcome, _missing(made.missing)))
             elif made.is_small:
-                self._succeed(attempt, outcome, made, made.read())
+                self._succeed(attempt, outcome, made, made.read(), doubted)
             else:
-                self._aside.begin(made.read, partial(self._was_read, attempt, outcome, made))
+                self._aside.begin(made.read, partial(self._was_read, attempt, outcome, made, doubted))
         except DiskError as error:
             self._fail(attempt, _failed(outcome, str(error)))
 
+    def _look_again(
+        self,
+        attempt: Attempt,
+        outcome: Outcome,
+        written: Witnessed | None,
+        doubted: bool,
+        pause: float,
+        waited: float,
+    ) -> None:
+        """List the folders first, so that a network file system does not answer from memory."""
+        for folder in {os.path.dirname(self._eyes.place(path)) for path in attempt.task.outputs}:
+            with suppress(OSError):
+                os.listdir(folder)
+        self._look(attempt, outcome, written, doubted, pause, waited)
+
+    def _made(self, attempt: Attempt, written: Witnessed | None) -> Made:
+        task, before = attempt.task, attempt.before
+        if attempt.adopted and written is not None:
+            before = seen_by_job(task, before, written)
+        return self._eyes.after(task, before, attempt.standing, attempt.slate.foreign, written)
+
     def _was_read(
-        self, attempt: Attempt, outcome: Outcome, made: Made, read: list[FileRecord] | BaseException
+        self,
+        attempt: Attempt,
+        outcome: Outcome,
+        made: Made,
+        doubted: bool,
+        read: list[FileRecord] | BaseException,
     ) -> None:
         if isinstance(read, DiskError):
             self._fail(attempt, _failed(outcome, str(read)))
         elif isinstance(read, BaseException):
             raise read
         else:
-            self._succeed(attempt, outcome, made, read)
+            self._succeed(attempt, outcome, made, read, doubted)
 
-    def _succeed(self, attempt: Attempt, outcome: Outcome, made: Made, read: list[FileRecord]) -> None:
+    def _succeed(
+        self,
+        attempt: Attempt,
+        outcome: Outcome,
+        made: Made,
+        read: list[FileRecord],
+        doubted: bool = False,
+    ) -> None:
         task = attempt.task
         evidence = self._eyes.evidence(made, read)
         for path in made.untouched:
@@ -107,7 +180,7 @@ class Concluder:
             self._inbox.note("input_changed", task.id, path=path)
         if task.benchmark:
             self._write_benchmark(attempt, outcome)
-        self._inbox.tell(Ended(task.id, attempt.n, outcome, evidence))
+        self._inbox.tell(Ended(task.id, attempt.n, outcome, evidence, doubted))
 
     def _fail(self, attempt: Attempt, outcome: Outcome) -> None:
         task = attempt.task
@@ -116,12 +189,13 @@ class Concluder:
             message = outcome.message or f"hardly anything is free on the file system of '{full[0]}'"
             outcome = replace(outcome, reason=EndReason.DISK, message=message)
         if task.outputs and not task.policy.resumable:
-            self._clear(attempt)
+            self.clear(attempt)
         if outcome.reason in _TOLD:
             self._write_script(attempt)
         self._inbox.tell(Ended(task.id, attempt.n, outcome))
 
-    def _clear(self, attempt: Attempt) -> None:
+    def clear(self, attempt: Attempt) -> None:
+        """Set aside what an attempt made that is no success."""
         task = attempt.task
         try:
             for moved in set_aside_made(task.outputs, attempt.standing, self._eyes.workdir):
@@ -137,7 +211,9 @@ class Concluder:
     def _write_script(self, attempt: Attempt) -> None:
         """The attempt as a script to run by hand, for whoever looks into the failure."""
         path = self._run.attempt_text(attempt.n)
-        if attempt.submission is None or os.path.exists(path):  # it is there: the text was too long
+        if attempt.submission is None or attempt.adopted:
+            return
+        if os.path.exists(path):  # it is there: the text was too long
             return
         if not os.path.isdir(self._run.root):  # somebody removed it: it must not come back with this in it
             return
@@ -161,14 +237,15 @@ class Concluder:
             self._inbox.note("not_written", attempt.task.id, problem=str(error))
 
     def _mask_log(self, attempt: Attempt) -> None:
-        problem = mask_log(self._run, attempt.n, self._mask)
+        problem = mask_log(attempt.folder, attempt.n, self._mask)
         if problem:
             self._inbox.note("not_written", attempt.task.id, problem=problem)
 
     def _copy_log(self, attempt: Attempt) -> None:
-        source, target = self._run.attempt_log(attempt.n), self._eyes.place(attempt.task.log)
+        source, target = attempt.folder.attempt_log(attempt.n), self._eyes.place(attempt.task.log)
         try:
-            _copy(source, target)
+            if not (attempt.adopted and os.path.exists(target) and os.path.samefile(source, target)):
+                _copy(source, target)
         except FileNotFoundError:
             pass  # it never began to write
         except OSError as error:

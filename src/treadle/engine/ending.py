@@ -12,12 +12,14 @@ from treadle.engine.news import (
     DiskFine,
     DiskFull,
     Finish,
+    Interrupt,
     Interrupted,
     News,
     Order,
+    Wait,
     WatchDisk,
 )
-from treadle.engine.node import Node, State
+from treadle.engine.node import Node, Old, State
 from treadle.engine.passing import Passing
 from treadle.engine.ready import ReadyQueue
 from treadle.engine.story import MachineError, Story
@@ -61,6 +63,13 @@ class Ending:
         self._deferred: dict[str, Node] = {}  # someone else is at it
         self._freed: dict[str, Node] = {}  # deferred once, ready to go on
         self._dropped: set[str] = set()  # deferred when the run was stopped: news of them may be under way
+        self._old: dict[str, Old] = {}  # jobs of earlier runs that are to end before their task runs
+        self._doubted: set[str] = set()  # succeeded, and it may be taken back
+        self._early: dict[str, Outcome] = {}  # taken back before its files were read
+        self._again: set[str] = set()  # it was
+        self._leaving = False  # jobs that outlive us go on
+        self._lingering = False  # at the end, for those that are doubted
+        self.left = 0  # jobs that go on without us, now that the run is over
         self._told: set[str] = set()  # holders of leases, and resources that were capped
         self._commands: list[Order] = []
 
@@ -111,11 +120,11 @@ class Ending:
         node.state = end
         self.counts[end] += 1
         self._open -= 1
-        event = self._tell.settled(task, end, node.attempt, node.n, outcome, evidence)
+        event = self._tell.settled(task, end, node.attempt, node.n, outcome, evidence, "", node.run)
         if self.settings.forget:
             self._forget(node)
         if end in _WELL:
-            if self._passing.counts:
+            if self._passing.counts and task.id not in self._again:
                 self._commands += self._passing.ended(task.id, end)
             self._release_dependents(node)
         elif end is End.FAILED:
@@ -147,7 +156,7 @@ class Ending:
         reached = [first]
         while reached:
             for dependent in reached.pop():
-                if type(dependent.state) is End:
+                if type(dependent.state) is End or (self._again and self._has_begun(dependent)):
                     continue
                 task = dependent.task
                 dependent.state = End.BLOCKED
@@ -160,6 +169,10 @@ class Ending:
                 if self.settings.forget:
                     self._forget(dependent)
                 reached.append(dependent.dependents)
+
+    def _has_begun(self, node: Node) -> bool:
+        """It was tried in this run, on what was a success then."""
+        return node.attempt > 0 and node.task.id not in self._old
 
     # Stopping
 
@@ -200,7 +213,18 @@ class Ending:
             self._commands.append(Cancel(jobs, force, waiting))
 
     def _on_interrupted(self, news: Interrupted) -> None:
-        self._stop(self._brakes.interrupted(news))
+        stop = self._brakes.interrupted(news)
+        self._leaving = news.how is Interrupt.DETACH
+        if self._leaving:
+            self._leave()
+        else:
+            self._stop(stop)
+
+    def _leave(self) -> None:
+        """Start nothing new, end what cannot go on without us, and let the rest be."""
+        self._brakes.mode = max(self._brakes.mode, Mode.DRAINING)
+        self._drop((*self._deferred.values(), *self._freed.values()))
+        self._cancel([node for node in self._held.values() if not node.stays])
 
     def _on_disk_full(self, news: DiskFull) -> None:
         if news.gave_up:
@@ -221,7 +245,11 @@ class Ending:
 
     def _close(self) -> None:
         """Finish when nothing is left to do. That nothing runs and nothing can start is a bug."""
-        if self._held or self._brakes.mode is Mode.OVER or self._tell.plan is None:
+        if self._brakes.mode is Mode.OVER or self._tell.plan is None:
+            return
+        if self._held or self._old:
+            if self._leaving and all(node.stays for node in self._held.values()):
+                self._finish()
             return
         if self._brakes.mode is Mode.GOING and (self._open or self._more):
             if self._delayed or self._examined or self._disk_full or self._deferred:
@@ -234,6 +262,11 @@ class Ending:
                 raise MachineError(self._stuck())
             for node in list(self._dormant.values()):
                 self._settle(node, End.UNCHANGED)
+        if self._doubted and self.settings.linger and self._brakes.mode is Mode.GOING:
+            if not self._lingering:
+                self._lingering = True
+                self._commands.append(Wait("", self.settings.linger))
+            return
         self._finish()
 
     def _finish(self) -> None:
@@ -245,7 +278,8 @@ class Ending:
             if type(node.state) is State and node.state not in _HELD:
                 node.state = End.CANCELLED
                 self.counts[End.CANCELLED] += 1
-        self._tell.over(self.exit_code, self.counts)
+        self.left = sum(node.stays for node in self._held.values()) + len(self._old)
+        self._tell.over(self.exit_code, self.counts, self.left)
         self._commands.append(Finish(self.exit_code))
 
     def _attempt(self, task: str, n: int, news: News) -> Node:

@@ -60,12 +60,13 @@ from treadle.engine.source import Source
 from treadle.engine.state import Machine
 from treadle.engine.unneeded import Undertaker
 from treadle.plan.task import ScheduledPlan
-from treadle.records.event import Event, FileRecord, OutputEvicted, RunEnded
+from treadle.records.event import Event, FileRecord, OutputEvicted, RunDetached, RunEnded
 from treadle.records.past import Past
 
 __all__ = ["BackendDriver", "DriveOptions", "DriveResult", "Failure", "drive"]
 
 BEAT_AFTER = 15.0
+NEAR_END = 600.0  # seconds before the end of our own job, in which SIGTERM is told by the scheduler
 _GARBAGE = 10_000  # new objects from one collection to the next
 _WAKE, _BACKEND = "wake", "backend"
 
@@ -82,6 +83,7 @@ class Wiring(TypedDict, total=False):
     known: Mapping[str, FileRecord | None] | None
     digest: str
     adopted: Mapping[str, InFlight] | None
+    after: int
     source: Source | None
 
 
@@ -109,7 +111,8 @@ class BackendDriver:
 
     It never decides what to run. `workdir` and `flowdir` are absolute; `secrets` are values by the variable
     that holds them; `known` are records of files whose contents were read already (`Facts.records`);
-    `digest` is the plan's; `adopted` are jobs of an earlier run that still live. `listener` hears the events
+    `digest` is the plan's; `adopted` are jobs of earlier runs that may still live, and `after` the largest
+    number of an attempt of theirs, adopted or not. `listener` hears the events
     of each turn after they were written. `source` brings further batches while the run goes on, which is
     not over before that is done.
     """
@@ -134,9 +137,10 @@ class BackendDriver:
         known: Mapping[str, FileRecord | None] | None = None,
         digest: str = "",
         adopted: Mapping[str, InFlight] | None = None,
+        after: int = 0,
         source: Source | None = None,
     ) -> None:
-        self._opened = Opened(plan, decision, digest, adopted or {}, source is not None)
+        self._opened = Opened(plan, decision, digest, adopted or {}, source is not None, after)
         self._backend = backend
         self._options = options
         self._run_folder = run
@@ -177,7 +181,13 @@ class BackendDriver:
             grace=options.grace,
         )
         concluder = Concluder(
-            run=run, backend=backend, eyes=eyes, mask=mask or Mask(), aside=self._aside, inbox=inbox
+            run=run,
+            backend=backend,
+            eyes=eyes,
+            mask=mask or Mask(),
+            aside=self._aside,
+            inbox=inbox,
+            later=lambda pause, then: self._timers.add(clock.monotonic() + pause, then),
         )
         self._jobs = Jobs(backend, preparer, concluder, inbox)
         self._scribe = Scribe(
@@ -265,7 +275,7 @@ class BackendDriver:
             self._obey(command)
         if written:
             self._remove_buried()
-            if self._backend.abilities.batch:
+            if self._jobs.intended and self._backend.abilities.batch:
                 self._scribe.sync()
             self._jobs.start()
         else:
@@ -334,14 +344,22 @@ class BackendDriver:
         """The first one as it was asked for, any further one at once."""
         how = self._options.on_interrupt
         if how is None:
-            leaves = number == signal.SIGHUP and self._backend.abilities.adoption
-            how = Interrupt.DETACH if leaves else Interrupt.CANCEL
+            how = Interrupt.DETACH if self._leaves(number) else Interrupt.CANCEL
         if self._signalled:
             how = Interrupt.CANCEL
         self._signalled = True
         if self._scribe.waiting:
             self._scribe.gave_up = True  # nobody wants to wait for space now
         self._inbox.tell(Interrupted(how, exit_code_of(number)))
+
+    def _leaves(self, number: int) -> bool:
+        """Whether jobs are left where they are: the terminal went away, or our own job is near its end."""
+        if not self._backend.abilities.adoption:
+            return False
+        until = self._options.until
+        return number == signal.SIGHUP or (
+            number == signal.SIGTERM and until is not None and self._clock.now() > until - NEAR_END
+        )
 
     def _beat(self) -> None:
         if self._lock is not None:
@@ -357,7 +375,7 @@ class BackendDriver:
                 attempt=event.attempt,
                 n=event.n,
                 outcome=event.outcome,
-                log=self._run_folder.attempt_log(event.n),
+                log=self._folder_of(event.run).attempt_log(event.n),
             )
             for event in machine.failures.values()
         )
@@ -366,7 +384,11 @@ class BackendDriver:
             counts={end.value: count for end, count in machine.counts.items() if count},
             failures=tuple(failures),
             blocked=dict(machine.blocked),
+            detached=machine.left,
         )
+
+    def _folder_of(self, run: str) -> RunFolder:
+        return self._run_folder.beside(run) if run else self._run_folder
 
 
 def _deaf(events: Sequence[Event]) -> None:
@@ -378,5 +400,5 @@ def _put_end_last(events: list[Event]) -> None:
     at = len(events) - 1
     while at >= 0 and type(events[at]) is OutputEvicted:
         at -= 1
-    if at >= 0 and type(events[at]) is RunEnded:
+    if at >= 0 and isinstance(events[at], RunEnded | RunDetached):
         events.append(events.pop(at))

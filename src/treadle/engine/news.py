@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from treadle.decide.reason import Decision, Reason
 from treadle.plan.task import Resources, ScheduledPlan, ScheduledTask
-from treadle.records.event import Event, Evidence, Outcome
+from treadle.records.event import AttemptSubmitted, Event, Evidence, Outcome
 
 
 class Interrupt(StrEnum):
@@ -20,7 +20,7 @@ class Interrupt(StrEnum):
 
     CANCEL = "cancel"  # start nothing, end what runs; asked twice: at once
     WAIT = "wait"  # start nothing, let what runs come to its end
-    DETACH = "detach"  # leave the jobs where they are and go
+    DETACH = "detach"  # leave jobs that outlive us where they are, end the others, and go
 
 
 class News(Struct, frozen=True):
@@ -28,17 +28,29 @@ class News(Struct, frozen=True):
 
 
 class InFlight(Struct, frozen=True):
-    """A job of an earlier run that still lives: its attempt numbers and its id."""
+    """A job of an earlier run that still lives: its attempt numbers and its id.
+
+    `intent` is its intent as that run journaled it, with that `run` in it. `anew`: it does something else by
+    now; it is ended, and only then its task runs.
+    """
 
     attempt: int
     n: int
     job: str
+    intent: AttemptSubmitted | None = None
+    anew: bool = False
+
+    @property
+    def run(self) -> str:
+        """The run that submitted it (empty: not said)."""
+        return self.intent.run if self.intent is not None else ""
 
 
 class Opened(News, frozen=True):
-    """The run begins with this plan. `adopted`: jobs of earlier runs, for tasks `in_flight`.
+    """The run begins with this plan. `adopted`: jobs of earlier runs, by task.
 
-    `more`: batches will be `Added`, and the run is not over before it is `Sealed`.
+    `more`: batches will be `Added`, and the run is not over before it is `Sealed`. `after`: the largest
+    number of an attempt that is in flight and not this run's; ours go on from there.
     """
 
     plan: ScheduledPlan
@@ -46,6 +58,7 @@ class Opened(News, frozen=True):
     digest: str = ""
     adopted: Mapping[str, InFlight] = {}
     more: bool = False
+    after: int = 0
 
 
 class Grew(News, frozen=True):
@@ -57,20 +70,50 @@ class Grew(News, frozen=True):
 
 
 class Started(News, frozen=True):
-    """The backend holds the attempt. `running` False: it waits in the backend's own queue."""
+    """The backend holds the attempt. `running` False: it waits in the backend's own queue. `stays`: it goes
+    on when we are gone."""
 
     task: str
     n: int
     job: str
     started: int = 0
     running: bool = True
+    stays: bool = False
 
 
 class Running(News, frozen=True):
-    """A job that waited in the backend's queue has begun."""
+    """A job that waited in the backend's queue has begun; `job` is what the scheduler calls it."""
 
     task: str
     n: int
+    job: str = ""
+
+
+class Seen(News, frozen=True):
+    """What the queue shows of a job that does not run: `state` (`pending`, `unknown`), its own id once that
+    is known, and why it waits, in the scheduler's words."""
+
+    task: str
+    n: int
+    state: str
+    job: str = ""
+    reason: str = ""
+
+
+class Confirmed(News, frozen=True):
+    """A success that was `doubted` stands; `outcome` has the figures that are known by now."""
+
+    task: str
+    n: int
+    outcome: Outcome
+
+
+class Withdrawn(News, frozen=True):
+    """A success that was `doubted` is none: `outcome` is how the attempt ended after all."""
+
+    task: str
+    n: int
+    outcome: Outcome
 
 
 class Deferred(News, frozen=True):
@@ -104,12 +147,14 @@ class Sealed(News, frozen=True):
 
 
 class Ended(News, frozen=True):
-    """An attempt ended and was looked at: outputs, inputs, evidence."""
+    """An attempt ended and was looked at: outputs, inputs, evidence. `doubted`: of a success that
+    `Confirmed` or `Withdrawn` may follow."""
 
     task: str
     n: int
     outcome: Outcome
     evidence: Evidence | None = None
+    doubted: bool = False
 
 
 class Refused(News, frozen=True):
@@ -166,7 +211,7 @@ class Order(Struct, frozen=True):
 
 
 class Launch(Order, frozen=True):
-    """Start an attempt with these resources (grown and capped).
+    """Start an attempt with these resources (grown and capped), not on the nodes of `exclude`.
 
     `again`: it was deferred, and goes on as the attempt that it was: its intent is written already.
     """
@@ -176,6 +221,7 @@ class Launch(Order, frozen=True):
     n: int
     resources: Resources
     again: bool = False
+    exclude: tuple[str, ...] = ()
 
 
 class Examine(Order, frozen=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from enum import StrEnum
 
+from msgspec import Struct
+
 from treadle.decide.reason import Answer, OutputNeeded
 from treadle.engine.budget import Demand
 from treadle.engine.retry import Tally
@@ -30,7 +32,8 @@ class Node:
     `missing` counts the needs that have not ended well; `depth` is the longest chain of tasks that
     hang on this one in its batch; `rank` its place among all (the lowest starts first). `must` says that
     it is settled that it runs: nothing can cut it off any more. `attempt` and `n` are those of the last
-    attempt, 0 before the first.
+    attempt, 0 before the first; `run` is the earlier run that submitted it (empty: this one). `stays`: its
+    job goes on when we are gone. `exclude` are nodes that failed under it.
     """
 
     __slots__ = (
@@ -39,6 +42,7 @@ class Node:
         "demand",
         "dependents",
         "depth",
+        "exclude",
         "job",
         "missing",
         "must",
@@ -46,7 +50,9 @@ class Node:
         "outcome",
         "rank",
         "resources",
+        "run",
         "state",
+        "stays",
         "tally",
         "task",
     )
@@ -63,6 +69,9 @@ class Node:
         self.attempt = 0
         self.n = 0
         self.job = ""
+        self.run = ""
+        self.stays = False
+        self.exclude: tuple[str, ...] = ()
         self.resources: Resources = task.resources
         self.demand: Demand = ()
         self.tally = NO_FAILURES
@@ -72,6 +81,17 @@ class Node:
     def buried(self) -> bool:
         """Some of its outputs were removed on purpose, and those who need them may yet be cut off."""
         return self.answer.may_cut_off and any(type(why) is OutputNeeded for why in self.answer.reasons)
+
+
+class Old(Struct):
+    """A job of an earlier run that is being ended, before the task of `node` runs. `job` is empty until the
+    backend holds it."""
+
+    node: Node
+    attempt: int
+    n: int
+    run: str
+    job: str = ""
 
 
 def link(nodes: Mapping[str, Node], fresh: Iterable[Node]) -> None:

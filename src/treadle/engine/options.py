@@ -21,8 +21,10 @@ class DriveOptions(Struct, frozen=True, kw_only=True):
     all). `max_concurrent` is how many steps run on this machine at a time, `max_remote` how
     many jobs of the client are in flight. `forget`: of what has ended only how it ended is kept (streams).
     `grace` in seconds between SIGTERM and SIGKILL. `on_interrupt` None: cancel, but a terminal that goes
-    away detaches where jobs outlive the driver. `patient`: a full disk is waited for without end (somebody
-    sits there and can press Ctrl-C).
+    away detaches where jobs outlive the driver, and so does SIGTERM shortly before `until` (seconds since
+    the epoch), when the job ends that the driver itself is (None: it is none). `linger` in seconds: so long
+    the end of the run waits for successes to be confirmed that may be taken back. `patient`: a full disk is
+    waited for without end (somebody sits there and can press Ctrl-C).
     """
 
     jobs: int | None = None
@@ -39,6 +41,8 @@ class DriveOptions(Struct, frozen=True, kw_only=True):
     forget: bool = False
     grace: float = 10.0
     on_interrupt: Interrupt | None = None
+    until: float | None = None
+    linger: float = 0.0
     patient: bool = False
 
     def settings(self) -> Settings:
@@ -49,6 +53,7 @@ class DriveOptions(Struct, frozen=True, kw_only=True):
             cutoff=self.cutoff,
             keep_temporary=self.keep_temporary,
             forget=self.forget,
+            linger=self.linger,
         )
 
     def budget(self, pools: tuple[tuple[str, int], ...]) -> Budget:
@@ -74,12 +79,16 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class DriveResult(Struct, frozen=True, kw_only=True):
-    """How a run ended; `counts` of tasks by end, `blocked` the failed task at the root of each."""
+    """How a run ended; `counts` of tasks by end, `blocked` the failed task at the root of each.
+
+    `detached`: so many jobs go on, and the next run takes them over.
+    """
 
     exit_code: int
     counts: dict[str, int]
     failures: tuple[Failure, ...] = ()
     blocked: dict[str, str] = {}
+    detached: int = 0
 
 
 class Records(Protocol):

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from treadle.base.errors import DiskError
 from treadle.base.files import is_there, make_parents, remove, write_whole
 from treadle.base.layout import RunFolder
 from treadle.base.names import job_name
+from treadle.decide.flight import sent_identity
+from treadle.decide.look import look_at
 from treadle.engine.attempt import Attempt
-from treadle.engine.backend import ExecutorBackend, Submission, part_for
+from treadle.engine.backend import Adoptee, ExecutorBackend, Submission, part_for
 from treadle.engine.check import Eyes
 from treadle.engine.compose import ATTEMPT, Composed, Place, compose, environment
-from treadle.engine.news import Launch
-from treadle.engine.slate import EMPTY, Moved, look_over, recorded_outputs, sweep
+from treadle.engine.news import InFlight, Launch
+from treadle.engine.slate import EMPTY, Moved, Slate, look_over, recorded_outputs, sweep
 from treadle.plan.task import ScheduledTask
 from treadle.records.event import AttemptSubmitted, FileRecord, evidence_key
 from treadle.records.past import Past
@@ -56,24 +59,67 @@ class Preparer:
         if task.outputs and any(is_there(self._eyes.place(path)) for path in task.outputs):
             recorded, foreign = self._recorded(task)
             slate = look_over(task, recorded, self._eyes, foreign)
-        attempt = Attempt(task, launch.attempt, launch.n, launch.resources, slate)
+        attempt = Attempt(task, launch.attempt, launch.n, launch.resources, slate, self._run, launch.exclude)
         event = self.submitted(launch, now, tuple(slate.standing.values()))
         attempt.name = event.name
         return attempt, event
 
     def submitted(self, launch: Launch, now: float, before: tuple[FileRecord, ...] = ()) -> AttemptSubmitted:
         """The event of a launch; `before` are the outputs that stand there."""
+        part = part_for(self._backend, launch.task)
+        identity = ""
+        if part.abilities.adoption and launch.task.call is None:
+            identity = self._identity(launch.task)
         return AttemptSubmitted(
             time=now,
             task=launch.task.id,
             attempt=launch.attempt,
             n=launch.n,
             name=job_name(self._id, launch.n),
-            backend=part_for(self._backend, launch.task).name,
+            backend=part.name,
             outputs=launch.task.outputs,
             before=before,
             resumable=launch.task.policy.resumable,
+            identity=identity,
+            grown=launch.resources if identity and launch.resources != launch.task.resources else None,
         )
+
+    def _identity(self, task: ScheduledTask) -> str:
+        """By which the next driver knows whether the job is what it wants. A script that cannot be read makes
+        it one that nobody wants."""
+        path = task.command.script_file
+        try:
+            record = self._eyes.at(path) if path else None
+            if record is not None and not record.digest:
+                read = look_at(path, None, None, self._place.workdir, flowdir=self._place.flowdir)
+                self._eyes.learn([read] if read is not None else [])
+            return sent_identity(task, self._eyes.at, self._place.workdir, self._place.flowdir)
+        except DiskError:
+            return "unknown"
+
+    def bare(self, task: ScheduledTask, job: InFlight) -> Attempt:
+        """An attempt of which no more is known than its numbers and its job."""
+        attempt = Attempt(task, job.attempt, job.n, task.resources, EMPTY, self._run)
+        attempt.job = job.job
+        return attempt
+
+    def adopted(self, task: ScheduledTask, job: InFlight) -> tuple[Attempt, Adoptee]:
+        """An attempt of an earlier run, as that run sent it off. Raises `DiskError`."""
+        intent = job.intent
+        assert intent is not None
+        folder = self._run.beside(intent.run)
+        standing = {record.path: record for record in intent.before}
+        foreign = self._recorded(task)[1] if task.outputs else ()
+        resources = intent.grown or task.resources
+        attempt = Attempt(task, job.attempt, job.n, resources, Slate(standing, foreign=foreign), folder)
+        attempt.name, attempt.job = intent.name, job.job
+        attempt.adopted, attempt.anew = True, job.anew
+        attempt.standing = standing
+        attempt.copies_log = bool(task.log and not task.log_named)
+        attempt.before = self._eyes.before(task)
+        attempt.submission = self._submission(attempt, (), {ATTEMPT: f"{folder.run}.{job.n}"})
+        adoptee = Adoptee(submission=attempt.submission, run=folder, job=job.job, since=intent.time)
+        return attempt, adoptee
 
     def _recorded(self, task: ScheduledTask) -> tuple[dict[str, FileRecord], tuple[str, ...]]:
         """How earlier successes left these outputs, whichever task made them, and what is foreign in them."""
@@ -130,10 +176,11 @@ class Preparer:
             argv=argv,
             env=env,
             cwd=self._place.workdir,
-            log=self._run.private_log(n) if private else self._run.attempt_log(n),
+            log=attempt.folder.private_log(n) if private else attempt.folder.attempt_log(n),
             resources=attempt.resources,
             grace=self._grace,
             private_log=private,
+            exclude=attempt.exclude,
         )
 
     def _write_files(self, task: ScheduledTask, made: Composed) -> None:

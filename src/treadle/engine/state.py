@@ -4,6 +4,7 @@
        ^                                  |
        '----------- another attempt ------'
     waiting -> unchanged (cut off) | blocked (something upstream failed) | cancelled
+    succeeded -> waiting, failed      (later news took the success back)
     submitted, running -> waiting    (a step whose artifact someone else makes) -> ready, the same attempt
 
 Up-to-date and skipped tasks have ended before the run begins: nothing is kept or written of them.
@@ -16,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from treadle.decide.reason import Decision, Verdict
 from treadle.engine.brakes import Mode, Settings
 from treadle.engine.budget import Budget, capped, impossible
@@ -24,6 +27,8 @@ from treadle.engine.growth import check_kept, merged
 from treadle.engine.news import (
     Added,
     BackendFailed,
+    Cancel,
+    Confirmed,
     Deferred,
     DiskFine,
     DiskFull,
@@ -41,12 +46,14 @@ from treadle.engine.news import (
     Refused,
     Running,
     Sealed,
+    Seen,
     Started,
     Turn,
     Wait,
+    Withdrawn,
 )
-from treadle.engine.node import Node, State, join, link, rank
-from treadle.engine.retry import next_try
+from treadle.engine.node import Node, Old, State, join, link, rank
+from treadle.engine.retry import Again, next_try
 from treadle.plan.task import ScheduledPlan, Where
 from treadle.records.event import End, EndReason, Outcome
 
@@ -69,7 +76,10 @@ class Machine(Ending):
             Grew: self._on_grew,
             Started: self._on_started,
             Running: self._on_running,
+            Seen: self._on_seen,
             Ended: self._on_ended,
+            Confirmed: self._on_confirmed,
+            Withdrawn: self._on_withdrawn,
             Deferred: self._on_deferred,
             Freed: self._on_freed,
             Refused: self._on_refused,
@@ -111,7 +121,8 @@ class Machine(Ending):
         link(self._nodes, fresh)
         self._entered(news.plan, news.decision, news.digest)
         self._commands += self._passing.enter(news.plan, news.decision, self._end_of, more=news.more)
-        self._attempts = max((job.n for job in news.adopted.values()), default=0)
+        self._attempts = max((job.n for job in news.adopted.values()), default=news.after)
+        self._attempts = max(self._attempts, news.after)
         for task, job in news.adopted.items():
             self._adopt(self._nodes[task], job)
         for node in fresh:
@@ -160,6 +171,8 @@ class Machine(Ending):
         self._round += 1
         self._keep_line(nodes)
         link(self._nodes, nodes)
+        for old in self._old.values():
+            old.node.missing += 1
         self._examined.clear()
         self._dormant.clear()
         self._queue.clear()
@@ -203,7 +216,18 @@ class Machine(Ending):
                 self._tell.noticed("capped", cut.first, **values)
 
     def _adopt(self, node: Node, job: InFlight) -> None:
-        node.attempt, node.n, node.job = job.attempt, job.n, job.job
+        """Take over a job; or let its task wait until it has ended, as for one of its needs."""
+        if job.intent is not None:
+            self._tell.adopted(replace(job.intent, time=self._tell.now))
+        if job.anew:
+            node.attempt = job.attempt
+            node.missing += 1
+            self._old[node.task.id] = Old(node, job.attempt, job.n, job.run)
+            return
+        node.attempt, node.n, node.run, node.job = job.attempt, job.n, job.run, job.job
+        node.stays = job.intent is not None
+        if job.intent is not None and job.intent.grown is not None:
+            node.resources = job.intent.grown
         node.resources, node.demand = self.budget.weigh(node.task, node.resources)
         node.state = State.SUBMITTED
         self._queue.occupy(node.demand)
@@ -263,8 +287,18 @@ class Machine(Ending):
     # Attempts
 
     def _start(self) -> None:
+        while self._launch():
+            pass
+
+    def _launch(self) -> bool:
+        """Launch what is ready and fits; whether some of it was not, so that there is room for other."""
+        put_back = False
         for at in self._queue.take():
             node = self._ranked[at]
+            if node.missing:  # a need was taken back meanwhile
+                self._put_back(node)
+                put_back = True
+                continue
             task = node.task
             again = bool(self._freed) and self._freed.pop(task.id, None) is not None
             if not again:
@@ -275,26 +309,69 @@ class Machine(Ending):
             self._held[task.id] = node
             if self._between:
                 self._between.pop(task.id, None)
-            self._commands.append(Launch(task, node.attempt, node.n, node.resources, again))
+            self._commands.append(Launch(task, node.attempt, node.n, node.resources, again, node.exclude))
+        return put_back
+
+    def _put_back(self, node: Node) -> None:
+        self._queue.give_back(node.demand)
+        if node.state is State.READY:
+            node.state = State.WAITING
 
     def _on_started(self, news: Started) -> None:
+        if self._old and (old := self._old_of(news)) is not None:
+            old.job = news.job
+            self._tell.started(news.task, news.n, news.job, 0, True, old.run)
+            self._commands.append(Cancel((news.job,)))
+            return
         node = self._attempt(news.task, news.n, news)
         node.job = news.job
+        node.stays = news.stays
         if news.running:
             node.state = State.RUNNING
         if news.running or not _waits_in_line(node):
-            self._tell.started(news.task, news.n, news.job, news.started)
+            self._tell.started(news.task, news.n, news.job, news.started, not news.running, node.run)
         mode = self._brakes.mode
-        if mode is Mode.ENDING or (mode is Mode.DRAINING and not news.running):
-            self._cancel([node], waiting=mode is Mode.DRAINING)
+        if mode is Mode.GOING or (self._leaving and node.stays):
+            return
+        if mode is Mode.ENDING or not news.running or self._leaving:
+            self._cancel([node], waiting=mode is Mode.DRAINING and not self._leaving)
+
+    def _old_of(self, news: Started | Running | Seen | Ended) -> Old | None:
+        """The job of an earlier run that the news are of, when it is one that we end."""
+        old = self._old.get(news.task)
+        return old if old is not None and old.n == news.n and news.task not in self._held else None
 
     def _on_running(self, news: Running) -> None:
+        if self._old and self._old_of(news) is not None:
+            return
         node = self._attempt(news.task, news.n, news)
         node.state = State.RUNNING
         if _waits_in_line(node):
             self._tell.started(news.task, news.n, node.job, 0)
+        elif node.stays or news.job:
+            self._tell.seen(node, "running", news.job)
+
+    def _on_seen(self, news: Seen) -> None:
+        if self._old and self._old_of(news) is not None:
+            return
+        node = self._attempt(news.task, news.n, news)
+        if news.state == "pending":  # it may have run before: it was requeued
+            node.state = State.SUBMITTED
+        self._tell.seen(node, news.state, news.job, news.reason)
+
+    def _on_old_ended(self, old: Old, outcome: Outcome) -> None:
+        """The job of an earlier run is gone: its task may run."""
+        node = old.node
+        del self._old[node.task.id]
+        self._tell.old_ended(node.task.id, old.attempt, old.n, old.run, outcome)
+        node.missing -= 1
+        if not node.missing and node.state is State.WAITING:
+            self._upstream_done(node)
 
     def _on_ended(self, news: Ended) -> None:
+        if self._old and (old := self._old_of(news)) is not None:
+            self._on_old_ended(old, news.outcome)
+            return
         node = self._held.pop(news.task, None)
         if node is not None and node.n == news.n:
             self._queue.give_back(node.demand)
@@ -305,9 +382,59 @@ class Machine(Ending):
             if node is None or node.n != news.n:
                 raise self._story.impossible(news.task, self._nodes.get(news.task), news)
         if news.outcome.reason is EndReason.OK:
+            if news.doubted:
+                taken_back = self._early.pop(news.task, None)
+                if taken_back is not None:
+                    self._attempt_failed(node, taken_back)
+                    return
+                self._doubted.add(news.task)
             self._settle(node, End.SUCCEEDED, news.outcome, news.evidence)
         else:
             self._attempt_failed(node, news.outcome)
+
+    def _on_confirmed(self, news: Confirmed) -> None:
+        self._doubted.discard(news.task)
+        node = self._nodes.get(news.task)
+        if node is not None and node.n == news.n:
+            self._tell.confirmed(node, news.outcome)
+
+    def _on_withdrawn(self, news: Withdrawn) -> None:
+        """A success was none. Nobody who builds on it may start; who has started is found by the next run,
+        which makes it again and compares what comes of it."""
+        self._doubted.discard(news.task)
+        node = self._nodes.get(news.task)
+        if news.task in self._held:
+            self._early[news.task] = news.outcome
+        if node is None or node.n != news.n or node.state is not End.SUCCEEDED:
+            return
+        node.job = ""
+        above = [one for one in node.dependents if self._can_wait(one)]
+        again = None
+        if self._brakes.mode is Mode.GOING and len(above) == len(node.dependents):
+            again = self._next_try(node, news.outcome)
+        self._tell.withdrawn(node, news.outcome, again is not None)
+        self.counts[End.SUCCEEDED] -= 1
+        self._open += 1
+        self._again.add(news.task)
+        for one in above:
+            one.missing += 1
+        if again is None:
+            self._settle(node, End.FAILED, news.outcome)
+        else:
+            node.outcome = news.outcome
+            self._try_again(node, again)
+
+    def _can_wait(self, node: Node) -> bool:
+        """It has not begun in any way: whatever it needs can be made once more before it."""
+        waits = not node.attempt and (node.state is State.WAITING or node.state is State.READY)
+        return waits and not self._asleep(node)
+
+    def _next_try(self, node: Node, outcome: Outcome) -> Again | None:
+        """Whether a success that was taken back is tried again: not where what it read may be gone."""
+        plan = self._tell.plan
+        if plan is None or any(need in plan.tasks and plan.tasks[need].temporary for need in node.task.needs):
+            return None
+        return next_try(node.task.policy, node.tally, outcome.reason, node.resources)
 
     def _on_deferred(self, news: Deferred) -> None:
         node = self._attempt(news.task, news.n, news)
@@ -338,7 +465,9 @@ class Machine(Ending):
         self._on_ended(Ended(news.task, news.n, outcome))
 
     def _attempt_failed(self, node: Node, outcome: Outcome) -> None:
-        node.outcome, node.job = outcome, ""
+        node.outcome, node.job, node.stays = outcome, "", False
+        if outcome.reason is EndReason.NODE and outcome.host and outcome.host not in node.exclude:
+            node.exclude = (*node.exclude, outcome.host)
         if outcome.reason is EndReason.DISK and self._brakes.mode is Mode.GOING:
             self._on_disk_full(DiskFull())
         if node.task.id in self._cancelled:
@@ -348,9 +477,12 @@ class Machine(Ending):
         if again is None or self._brakes.mode is not Mode.GOING:
             self._settle(node, End.FAILED, outcome)
             return
-        node.tally, node.resources = again.tally, again.resources
-        self._between[node.task.id] = node
         self._tell.tried(node, outcome, again.delay)
+        self._try_again(node, again)
+
+    def _try_again(self, node: Node, again: Again) -> None:
+        node.tally, node.resources, node.run = again.tally, again.resources, ""
+        self._between[node.task.id] = node
         if again.delay:
             node.state = State.WAITING
             self._delayed.add(node.task.id)
@@ -359,7 +491,9 @@ class Machine(Ending):
             self._ready(node)
 
     def _on_elapsed(self, news: Elapsed) -> None:
-        if news.task in self._delayed:
+        if not news.task:
+            self._doubted.clear()  # it was waited for long enough
+        elif news.task in self._delayed:
             self._delayed.remove(news.task)
             self._ready(self._nodes[news.task])
 

@@ -10,12 +10,17 @@ from treadle.plan.task import ScheduledPlan, ScheduledTask
 from treadle.records.event import (
     AttemptEnded,
     AttemptStarted,
+    AttemptSubmitted,
     End,
     Event,
     Evidence,
+    EvidenceWithdrawn,
+    JobSeen,
     Noticed,
     Outcome,
+    OutcomeConfirmed,
     PlanEntered,
+    RunDetached,
     RunEnded,
     TaskSettled,
     evidence_key,
@@ -59,8 +64,44 @@ class Teller:
         self.events.append(event)
         return counts
 
-    def started(self, task: str, n: int, job: str, started: int) -> None:
-        self.events.append(AttemptStarted(time=self.now, task=task, n=n, job=job, started=started))
+    def adopted(self, intent: AttemptSubmitted) -> None:
+        """An attempt of an earlier run is this one's from now on."""
+        self.events.append(intent)
+
+    def started(
+        self, task: str, n: int, job: str, started: int, waiting: bool = False, run: str = ""
+    ) -> None:
+        event = AttemptStarted(
+            time=self.now, task=task, n=n, job=job, started=started, waiting=waiting, run=run
+        )
+        self.events.append(event)
+
+    def seen(self, node: Node, state: str, job: str, reason: str = "") -> None:
+        """What a backend's queue shows of a job."""
+        event = JobSeen(
+            time=self.now, task=node.task.id, n=node.n, state=state, job=job, reason=reason, run=node.run
+        )
+        self.events.append(event)
+
+    def withdrawn(self, node: Node, outcome: Outcome, again: bool) -> None:
+        """A success was taken back."""
+        assert self.plan is not None
+        event = EvidenceWithdrawn(
+            time=self.now,
+            task=node.task.id,
+            key=evidence_key(self.plan.name, node.task.id, node.task.outputs),
+            attempt=node.attempt,
+            n=node.n,
+            outcome=outcome,
+            again=again,
+            run=node.run,
+        )
+        self.events.append(event)
+
+    def confirmed(self, node: Node, outcome: Outcome) -> None:
+        """A success stands after all."""
+        event = OutcomeConfirmed(time=self.now, task=node.task.id, n=node.n, outcome=outcome, run=node.run)
+        self.events.append(event)
 
     def tried(self, node: Node, outcome: Outcome, retry_in: float) -> None:
         """An attempt failed, and another follows."""
@@ -71,7 +112,13 @@ class Teller:
             n=node.n,
             outcome=outcome,
             retry_in=retry_in,
+            run=node.run,
         )
+        self.events.append(event)
+
+    def old_ended(self, task: str, attempt: int, n: int, run: str, outcome: Outcome) -> None:
+        """A job of an earlier run, whose task runs anew, is gone."""
+        event = AttemptEnded(time=self.now, task=task, attempt=attempt, n=n, outcome=outcome, run=run)
         self.events.append(event)
 
     def settled(
@@ -83,6 +130,7 @@ class Teller:
         outcome: Outcome | None = None,
         evidence: Evidence | None = None,
         cause: str = "",
+        run: str = "",
     ) -> TaskSettled:
         """A task came to its end."""
         assert self.plan is not None
@@ -96,6 +144,7 @@ class Teller:
             outcome=outcome,
             evidence=evidence,
             cause=cause,
+            run=run,
         )
         self.events.append(event)
         return event
@@ -103,7 +152,10 @@ class Teller:
     def noticed(self, code: str, task: str = "", **values: str) -> None:
         self.events.append(Noticed(time=self.now, code=code, task=task, values=values))
 
-    def over(self, exit_code: int, counts: Mapping[End, int]) -> None:
-        """The run ended."""
+    def over(self, exit_code: int, counts: Mapping[End, int], left: int = 0) -> None:
+        """The run ended; or we leave it, for so many jobs go on."""
         there = {end.value: count for end, count in counts.items() if count}
-        self.events.append(RunEnded(time=self.now, exit_code=exit_code, counts=there))
+        if left:
+            self.events.append(RunDetached(time=self.now, exit_code=exit_code, jobs=left, counts=there))
+        else:
+            self.events.append(RunEnded(time=self.now, exit_code=exit_code, counts=there))

@@ -578,7 +578,7 @@ def test_an_attempt_that_was_on_its_way_at_the_interrupt_is_cancelled_once_it_is
 
 def test_detaching_leaves_the_jobs_where_they_are() -> None:
     drive = Drive(task("a"), task("b", "a"))
-    drive.start("a")
+    drive.tell(Started("a", drive.n["a"], "job-a", stays=True))
     assert drive.tell(Interrupted(Interrupt.DETACH, 143)) == [Finish(143)]
     assert drive.settled() == {}
     assert drive.machine.state("a") is State.RUNNING
