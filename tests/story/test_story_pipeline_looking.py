@@ -163,6 +163,15 @@ def test_a_cached_step_says_so(folder: Folder) -> None:
     assert "its artifact is complete" in folder.treadle("why", "pipeline.py", "tokenize").stdout
 
 
+def test_a_cached_step_with_inputs_tells_of_these_and_of_no_command(folder: Folder) -> None:
+    folder.write("in.txt", "x")
+    folder.write("pipeline.py", PIPELINE.replace('size": 1000}', 'size": 1000}, inputs=["in.txt"]'))
+    folder.treadle("run", "pipeline.py")
+    told = folder.treadle("why", "pipeline.py", "build_vocab").stdout
+    assert "its artifact is complete, and its inputs are as its last success left them" in told
+    assert "command" not in told
+
+
 def test_path_prints_where_an_artifact_stands(folder: Folder) -> None:
     folder.write("pipeline.py", PIPELINE)
     path = folder.treadle("path", "pipeline.py:train").stdout.strip()

@@ -15,7 +15,7 @@ from treadle.base.errors import OptionError
 from treadle.base.mask import Mask
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.printer import Printer
-from treadle.cli.words import COMPLETE, UP_TO_DATE, as_values, content, digest, reason, verdict
+from treadle.cli.words import as_values, content, digest, reason, up_to_date, verdict
 from treadle.decide.reason import (
     Answer,
     AnyReason,
@@ -83,8 +83,7 @@ def _lines(view: View, task: str, printer: Printer) -> Iterator[str]:
     maybe = ", unless what it reads comes out unchanged" if answer.may_cut_off else ""
     yield f"{printer.style(task, 'bold')}: {verdict(answer, task)}{maybe}"
     if not answer.reasons and answer.verdict is Verdict.UP_TO_DATE:
-        bare = view.plan.tasks[task].call is not None and not view.plan.tasks[task].inputs
-        yield f"  {COMPLETE if bare and not answer.note else UP_TO_DATE[answer.note]}"
+        yield f"  {up_to_date(answer.note, view.plan.tasks[task])}"
     for one in answer.reasons:
         yield f"  {reason(one)}"
         for line in _difference(one):

@@ -18,6 +18,7 @@ from treadle.report.runs import RunState
 if TYPE_CHECKING:
     from treadle.api.session import Recovered
     from treadle.cli.printer import Printer
+    from treadle.plan.task import ScheduledTask
     from treadle.records.lock import LockNews
 
 _LONGEST = 1500  # characters of a message: several paths fit, a file that stands in for one does not
@@ -163,7 +164,17 @@ UP_TO_DATE = {
 }
 # The same on a line of its own for a step.
 STEP_NOTES = {"drifted": "the artifact of another step is served", "code_changed": "other code made it"}
-COMPLETE = "its artifact is complete"  # of a step that is up to date, where there is no more to say
+_COMPLETE = "its artifact is complete"  # of a step that is up to date, where there is no more to say
+
+
+def up_to_date(note: str, task: ScheduledTask) -> str:
+    """Why a task need not run, as a clause."""
+    told = UP_TO_DATE[note]
+    if task.call is None:
+        return told
+    if not (note or task.inputs):
+        return _COMPLETE
+    return told.replace(_AS_LEFT, f"{_COMPLETE}, and its inputs are as")
 
 
 def as_values(reasons: Sequence[r.AnyReason], mask: Mask) -> Any:

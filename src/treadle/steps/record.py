@@ -135,7 +135,7 @@ class ArtifactState(StrEnum):
 
 
 class Seen(Struct, frozen=True, omit_defaults=True):
-    """One look at an output path. `status`: of the last attempt where it failed; `problem` tells what is torn."""
+    """One look at an output path. `status`: of the last attempt, where it failed; `problem`: what is torn."""
 
     state: ArtifactState
     record: ArtifactRecord | None = None
