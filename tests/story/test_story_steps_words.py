@@ -71,3 +71,19 @@ def test_groups_of_the_files_runner_hold_for_the_command_too(folder: Folder) -> 
         "StepRunner(groups={'db': 1}).run(steps)\n",
     )
     assert "1 done" in folder.treadle("run", "pipeline.py").stderr
+
+
+def test_the_hint_at_an_unknown_step_lists_the_tasks_of_its_file(folder: Folder) -> None:
+    folder.write("my pipeline.py", "from treadle import StepSpec\nsteps = [StepSpec('train', fn=print)]\n")
+    for command in ("plan", "why", "exec", "path"):
+        told = folder.treadle(command, "my pipeline.py", "qqqqq", exits=2).stderr
+        assert "treadle plan --tasks 'my pipeline.py' lists what there is" in told
+    listed = folder.treadle("plan", "--tasks", "my pipeline.py").stdout
+    assert "@train_" in listed
+
+
+def test_the_hint_at_an_unknown_target_of_a_script_names_some_steps(tmp_path: pathlib.Path) -> None:
+    steps = [StepSpec(name, fn=put("x")) for name in ("train", "score")]
+    with pytest.raises(OptionError) as caught:
+        StepRunner(workdir=tmp_path).run(steps, targets=["qqqqq"])
+    assert caught.value.diagnostics[0].hint == "there are: train, score"

@@ -19,6 +19,7 @@ from treadle.api.pipe import Planned, Request, View, mask_of, plan_of, view_of
 from treadle.api.session import Recovered, Session, hold
 from treadle.base.errors import OptionError
 from treadle.base.files import remove
+from treadle.base.names import listing
 from treadle.decide.look import place_of
 from treadle.decide.reason import AnyReason, Verdict
 from treadle.decide.tombstones import removable
@@ -79,7 +80,7 @@ def evict(request: Request, front: Front, *, wait: bool = False, assume_dead: bo
     targets and for a plan over a selection of samples, which is not the whole one.
     """
     if not request.targets:
-        raise OptionError("evict needs a rule, a task or a path", hint="treadle plan --tasks lists them")
+        raise OptionError("evict needs a rule, a task or a path", hint=f"{listing(request.file)} lists them")
     if request.samples:
         raise OptionError(
             "evict looks at the whole plan, so it takes no --samples", hint="name the tasks or paths instead"

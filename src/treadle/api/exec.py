@@ -15,6 +15,7 @@ from treadle.base.files import disk_error, look, make_parents, write_whole
 from treadle.base.layout import StateFolder
 from treadle.base.machine import gpus_here, usable_cpus, usable_memory
 from treadle.base.mask import Mask
+from treadle.base.names import listing
 from treadle.base.place import Diagnostic
 from treadle.decide.look import place_of
 from treadle.engine.backend import Submission
@@ -55,7 +56,7 @@ def chosen(request: Request) -> tuple[Planned, ScheduledTask]:
     Raises `OptionError` when the targets name no task or several.
     """
     planned = plan_of(request)
-    return planned, _one(planned, planned.asked or request.targets)
+    return planned, _one(planned, planned.asked or request.targets, request.file)
 
 
 def prepare(planned: Planned, task: ScheduledTask, what: What = What.RUN) -> Prepared:
@@ -88,10 +89,10 @@ def _busy(state: StateFolder) -> str:
     return told(seen.owner) if seen is not None and life(seen.owner) is Life.ALIVE else ""
 
 
-def _one(planned: Planned, targets: tuple[str, ...]) -> ScheduledTask:
+def _one(planned: Planned, targets: tuple[str, ...], file: str) -> ScheduledTask:
     plan = planned.plan
     if not targets:
-        raise OptionError("exec needs a task", hint="treadle plan --tasks lists them")
+        raise OptionError("exec needs a task", hint=f"{listing(file)} lists them")
     named = select(plan, targets, workdir=planned.workdir, upstream=False)
     found = [task for task in plan.order if task in named]
     if len(found) > 1:

@@ -76,7 +76,9 @@ class Modules:
         wrong = [t for t in dict.fromkeys(targets) if not any(one.names.find(t) for one in self._loaded)]
         if wrong:
             raise OptionError(
-                Diagnostic("unknown-target", f"{t} is no step of {where}", hint=self._loaded[0].names.hint(t))
+                Diagnostic(
+                    "unknown-target", f"{t} is no step of {where}", hint=self._loaded[0].names.hint(t, where)
+                )
                 for t in wrong
             )
         return [

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 
 from treadle.base.errors import OptionError
-from treadle.base.names import did_you_mean
+from treadle.base.names import did_you_mean, listing
 from treadle.base.place import Diagnostic
 from treadle.plan.paths import is_url, normal, relative_to
 from treadle.rules.schema import StepPath
@@ -15,6 +15,7 @@ from treadle.steps.paths import Places
 from treadle.steps.spec import StepSpec
 
 _SIGNS = frozenset("*?[")
+_LISTED = 8  # names that an error tells
 _CANDIDATES = 2000  # names that a mistyped one is compared with
 
 
@@ -47,23 +48,31 @@ class StepNames:
         return [step for step in self.every if fnmatchcase(step.task_id, pattern)]
 
     def chosen(self, targets: Sequence[str], where: str) -> list[StepSpec]:
-        """The steps that the targets name, each once. Raises `OptionError` for all that name none."""
+        """The steps that the targets name, each once; `where` is the file, or what else has the steps.
+
+        Raises `OptionError` for all that name none.
+        """
         found: dict[StepSpec, None] = {}
         wrong = []
         for target in dict.fromkeys(targets):
             steps = self.find(target)
             found.update(dict.fromkeys(steps))
             if not steps:
-                hint = self.hint(target)
+                hint = self.hint(target, where)
                 wrong.append(Diagnostic("unknown-target", f"{target} is no step of {where}", hint=hint))
         if wrong:
             raise OptionError(wrong)
         return list(found)
 
-    def hint(self, target: str) -> str:
-        """The nearest name, or where names are listed."""
+    def hint(self, target: str, where: str) -> str:
+        """The nearest name, or how names are listed of the file, else some of them."""
         near = did_you_mean(target.removeprefix("@"), islice(self._named, _CANDIDATES))
-        return near or "treadle plan --tasks lists what there is"
+        if near:
+            return near
+        if where.endswith((".py", ".oxoflow")):
+            return f"{listing(where)} lists what there is"
+        some = list(islice(self._named, _LISTED + 1))
+        return f"there are: {', '.join(some[:_LISTED])}{', ...' if len(some) > _LISTED else ''}"
 
     def by_path(self) -> dict[str, StepSpec]:
         """The steps by the paths of their artifacts, as a plan spells them."""

@@ -66,6 +66,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return found[0] if found else ""
 
 
+def listing(file: str) -> str:
+    """The command that lists the tasks of a file, as typed; empty: of the one that is found without."""
+    if not file:
+        return "treadle plan --tasks"
+    from shlex import quote  # only on the way to an error message
+
+    return f"treadle plan --tasks {quote(file)}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`did you mean 'input'?`, or an empty string: for the hint of a diagnostic."""
     found = nearest(name, known)

@@ -13,6 +13,7 @@ from msgspec import to_builtins
 from treadle.api.pipe import View, is_pipeline, look, mask_of
 from treadle.base.errors import OptionError
 from treadle.base.mask import Mask
+from treadle.base.names import listing
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.printer import Printer
 from treadle.cli.words import as_values, content, digest, reason, up_to_date, verdict
@@ -40,7 +41,7 @@ def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
     request = request_of(args)
     if not request.targets and not is_pipeline(request.file):
-        raise OptionError("why needs a task", hint="treadle plan --tasks lists them")
+        raise OptionError("why needs a task", hint=f"{listing(request.file)} lists them")
     view = look(request)
     named = list(view.asked) if view.asked else _named(view, request.targets)
     mask = mask_of(view.workflow)

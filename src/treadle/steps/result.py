@@ -147,7 +147,7 @@ def _plain(value: Any, place: str, depth: int) -> Any:
         from dataclasses import fields
 
         return _mapping({one.name: getattr(value, one.name) for one in fields(value)}, place, depth)
-    raise _NotJsonError(f"a {_shown(type(value))}{_at(place)} is not JSON")
+    raise _NotJsonError(f"a value of type {_shown(type(value))}{_at(place)} is not JSON")
 
 
 def _mapping(value: Mapping[Any, Any], place: str, depth: int) -> dict[str, Any]:

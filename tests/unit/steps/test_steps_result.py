@@ -135,16 +135,16 @@ LOOP.append(LOOP)
     [
         (math.nan, "nan is no number"),
         ({"a": [0, math.inf]}, "inf at .a[1] is no number"),
-        (b"bytes", "a bytes is not JSON"),
-        ({"a": {1, 2}}, "a set at .a is not JSON"),
+        (b"bytes", "a value of type bytes is not JSON"),
+        ({"a": {1, 2}}, "a value of type set at .a is not JSON"),
         ({"a": {1: 2}}, "a key at .a is not a text but of type int: 1"),
-        ([object()], "a object at [0] is not JSON"),
+        ([object()], "a value of type object at [0] is not JSON"),
         (Layer(1, math.nan), "nan at .drop"),
-        (Model("m", [Layer(1, b"")]), "a bytes at .layers[0].drop"),  # type: ignore[arg-type]
+        (Model("m", [Layer(1, b"")]), "a value of type bytes at .layers[0].drop"),  # type: ignore[arg-type]
         (LOOP, "deeper than 200 levels"),
         ("\ud800", "lone surrogate"),
         ({"\ud800": 1}, "lone surrogate"),
-        (Layer, "a type is not JSON"),
+        (Layer, "a value of type type is not JSON"),
         (print, "is not JSON"),
     ],
 )
