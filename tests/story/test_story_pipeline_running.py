@@ -244,6 +244,18 @@ def test_clean_deletes_what_no_step_names_any_more(folder: Folder) -> None:
     assert {task.rpartition("_")[0] for task in folder.will_run("pipeline.py", "b")} == {"@b"}
 
 
+def test_clean_says_that_what_other_parameters_made_counts_as_unreachable(folder: Folder) -> None:
+    step = "StepSpec('s', hash_attrs={'lr': lr}, fn=lambda out: 1)"
+    pipeline(folder, f"def steps(lr: float = 0.1):\n    yield {step}\n")
+    folder.treadle("run", "pipeline.py")
+    folder.treadle("run", "pipeline.py", "lr=0.2")
+    words = ("clean", "--artifacts", "--unreachable", "pipeline.py")
+    told = folder.treadle(*words, exits=2).stderr
+    assert "with the defaults of their parameters: what was made with others counts as unreachable" in told
+    assert "with lr=0.2, and else the defaults: what was" in folder.treadle(*words, "-n", "lr=0.2").stderr
+    assert "unreachable" not in folder.treadle(*words, "-y", "lr=0.3").stderr
+
+
 def test_clean_keeps_what_another_named_pipeline_reaches_and_development_versions(folder: Folder) -> None:
     pipeline(folder, DIAMOND)
     pipeline(folder, 'steps = [StepSpec("mine", fn=lambda out: None)]\n', "other.py")

@@ -93,8 +93,19 @@ class Front:
         self.printer.talk(before_run(news))
 
     def agree(self, found: Cleaning) -> bool:
+        if self.args.unreachable and not self.args.yes:
+            self.printer.problem(self._seen_as())
         number = count(len(found.paths), *_nouns(self.args))
         return agreed(f"delete {number}?", found.paths, self.args, self.printer)
+
+    def _seen_as(self) -> str:
+        """With which parameters the pipelines were looked at: what was made with others goes, too."""
+        given = request_of(self.args).config
+        said = " ".join(f"{name}={value}" for name, value in given)
+        with_them = (
+            f"with {said}, and else the defaults" if given else "with the defaults of their parameters"
+        )
+        return f"note: pipelines are looked at {with_them}: what was made with others counts as unreachable"
 
 
 def _nouns(args: argparse.Namespace) -> tuple[str, str]:
