@@ -14,7 +14,7 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any
 
-_SOON = 0.05  # seconds after an end by which whoever was next in line has begun
+_SOON = 0.005  # seconds after an end by which whoever was next in line has begun, or even ended
 
 
 class ThreadJob:
@@ -55,8 +55,9 @@ class ThreadJob:
 class StepThreads:
     """Runs calls in daemon threads in their order, `most` at once (None: as many as there are calls).
 
-    `ring` is called when one ended. Calls see the context variables of who began them. They get a function
-    that says whether they are to end. All methods are for one thread.
+    `ring` is called when one ended; while many short ones wait in line, only now and then. Calls see the
+    context variables of who began them. They get a function that says whether they are to end. All methods
+    are for one thread.
     """
 
     def __init__(self, ring: Callable[[], None], most: int | None = None) -> None:
@@ -68,6 +69,7 @@ class StepThreads:
         self._begun: deque[ThreadJob] = deque()  # of those that waited
         self._living: dict[str, ThreadJob] = {}
         self._ending: dict[str, float] = {}
+        self._low = 0  # of the line: it is long enough above
         self._look_at: float | None = None
         self._threads = 0  # that serve; those left behind do not
         self._made = 0
@@ -83,6 +85,7 @@ class StepThreads:
             self._add_thread(one)
         one.waited = len(self._living) > self._threads
         self._line[job] = one
+        self._low = len(self._line) // 2
         self._waiting.put(one)
         return one.waited
 
@@ -111,7 +114,8 @@ class StepThreads:
                 one.value, one.raised = error, True
             one.ended_on = time.time()
             self._ended.append(one)
-            if not self._rung:
+            urgent = one.raised or len(self._line) <= self._low or one.ended_on - one.begun_on >= _SOON
+            if urgent and not self._rung:
                 self._rung = True
                 self._ring()
             del one  # what it holds must not live until the next one comes

@@ -243,7 +243,7 @@ def withdraw(backend: ExecutorBackend, jobs: Sequence[str]) -> None:
         own(jobs)
 
 
-_LEAST_AHEAD, _MOST_AHEAD = 16, 256
+_LEAST_AHEAD, _MOST_AHEAD = 32, 256
 
 
 def part_for(backend: ExecutorBackend, task: ScheduledTask) -> ExecutorBackend:
