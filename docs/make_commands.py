@@ -38,6 +38,11 @@ ABOUT = {
         "How the last run went, or goes. Reads the records only, so it works while a run is on, and "
         "without the workflow file; that may be named for the folder that it stands in."
     ),
+    "cancel": (
+        "Cancels what the last run has in flight, also when its driver is gone: ends the driver if it lives "
+        "on this machine, cancels the run's jobs in batches, and asks the queue until none is left. What "
+        "cannot be cancelled is listed with the command that removes it, and the exit code is 3."
+    ),
     "logs": (
         "What tasks wrote to stdout and stderr: of the last attempt of each, in the newest run that tried "
         "it. Steps that run in a thread have no log: they print where the run does."

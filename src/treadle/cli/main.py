@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dry-run": ("plan", "the same as plan"),
     "why": ("why", "explain one task's decision"),
     "status": ("status", "how the last run went, or goes"),
+    "cancel": ("cancel", "cancel what the last run has in flight"),
     "logs": ("logs", "what tasks wrote to stdout and stderr"),
     "path": ("path", "print where artifacts of steps stand"),
     "exec": ("exec", "run one task in front, recording nothing"),
