@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import threading
 
 import pytest
 from story_steps import Calls, put, start_script, until
 
-from treadle import StepRunner, StepSpec
+from treadle import StepRunError, StepRunner, StepSpec
+from treadle.cli.words import notice
+from treadle.records.event import Noticed
+from treadle.records.journal import read_journal
 
 
 def test_two_runners_in_one_process_make_each_artifact_once(tmp_path: pathlib.Path) -> None:
@@ -76,6 +80,69 @@ def test_waiting_for_another_run_holds_no_slot(tmp_path: pathlib.Path) -> None:
     assert report.ok
     assert calls.names.count("shared") == 1
     assert calls.names[-1] == "shared"
+
+
+def test_who_waited_and_took_what_another_run_made_says_so(tmp_path: pathlib.Path) -> None:
+    """In the report, in the journal, and in the words of the command."""
+    began, gate = threading.Event(), threading.Event()
+
+    def shared(out: str) -> None:
+        began.set()
+        gate.wait(60)
+        pathlib.Path(out).write_text("x")
+
+    reports = []
+    step = StepSpec("shared", fn=shared)
+    first = threading.Thread(target=lambda: reports.append(StepRunner(workdir=tmp_path).run([step])))
+    first.start()
+    began.wait(60)
+    opener = threading.Thread(target=lambda: (until(lambda: noted(tmp_path, "lease_held")), gate.set()))
+    opener.start()
+    report = StepRunner(workdir=tmp_path).run([step])
+    first.join(60)
+    opener.join(60)
+    assert report[step].state == "succeeded"
+    assert report[step].reason == "taken"
+    assert reports[0][step].reason == "never_ran"
+    (told,) = noted(tmp_path, "taken")
+    assert told.task == step.task_id
+    assert told.values["maker"].endswith(f", {reports[0].run}.1")
+    assert "was made meanwhile by" in notice(told)
+
+
+def test_who_waited_and_made_it_after_all_says_nothing(tmp_path: pathlib.Path) -> None:
+    began, gate, calls = threading.Event(), threading.Event(), Calls()
+
+    def shared(out: str) -> None:
+        if not began.is_set():
+            began.set()
+            gate.wait(60)
+            raise ValueError("not this time")
+        calls.put("shared")(out)
+
+    def fail() -> None:
+        with contextlib.suppress(StepRunError):
+            StepRunner(workdir=tmp_path).run([step])
+
+    step = StepSpec("shared", fn=shared)
+    first = threading.Thread(target=fail)
+    first.start()
+    began.wait(60)
+    opener = threading.Thread(target=lambda: (until(lambda: noted(tmp_path, "lease_held")), gate.set()))
+    opener.start()
+    report = StepRunner(workdir=tmp_path).run([step])
+    first.join(60)
+    opener.join(60)
+    assert calls.names == ["shared"]
+    assert report[step].reason == "never_ran"
+    assert not noted(tmp_path, "taken")
+
+
+def noted(folder: pathlib.Path, code: str) -> list[Noticed]:
+    """What was noted in the journals of all runs."""
+    journals = sorted((folder / ".treadle" / "runs").glob("2*/events.jsonl"))
+    events = [event for journal in journals for event in read_journal(str(journal)).events]
+    return [event for event in events if isinstance(event, Noticed) and event.code == code]
 
 
 def test_a_run_of_steps_goes_on_beside_one_that_holds_the_folder(tmp_path: pathlib.Path) -> None:

@@ -22,8 +22,9 @@ class StepReport(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `step` is its name with hash. `state` is an end (`succeeded`, `up_to_date`, `unchanged`, `failed`,
     `blocked`, `cancelled`), in a dry run `will_run` of what would run. `reason` says in a word why it ran, or
-    what is to be known of one that did not (`never_ran`, `forced`, `mutable`, `code_changed`); `reasons` are
-    the values behind it. `seconds` of wall time are those of the last attempt, `error` is a line of text.
+    what is to be known of one that did not (`never_ran`, `forced`, `mutable`, `code_changed`); `taken`: it
+    waited for another run and came to what that made. `reasons` are the values behind it. `seconds` of wall
+    time are those of the last attempt, `error` is a line of text.
     """
 
     step: str

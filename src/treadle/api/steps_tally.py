@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from treadle.api.pipe import View
 from treadle.api.session import Recovered
 from treadle.api.steps_report import AttemptError, RunReport, StepReport, StepRunError, failure_message
@@ -32,6 +34,7 @@ class StepTally:
         self.streamed = streamed
         self._views: list[View] = []
         self._ends: dict[str, TaskSettled] = {}
+        self._taken: set[str] = set()  # tasks that came to what another run had made meanwhile
         self._lines: list[StepReport] = []
         self._counts: dict[str, int] = {}
         self._errors: list[Exception] = []
@@ -67,8 +70,11 @@ class StepTally:
         for event in events:
             if type(event) is TaskSettled:
                 self._settled(event)
-            elif type(event) is Noticed and event.code in _GIVEN_UP:
-                self._world.append(_given_up(event))
+            elif type(event) is Noticed:
+                if event.code == "taken" and not self.streamed:
+                    self._taken.add(event.task)
+                elif event.code in _GIVEN_UP:
+                    self._world.append(_given_up(event))
 
     def _settled(self, event: TaskSettled) -> None:
         if not self.streamed:
@@ -132,7 +138,8 @@ class StepTally:
         for task, answer in view.decision.answers.items():
             event = self._ends.get(task)
             told = self._told(event) if event is not None else ""
-            yield task, _line(view, task, answer, event, dry_run, told), answer
+            line = _line(view, task, answer, event, dry_run, told)
+            yield task, replace(line, reason="taken") if task in self._taken else line, answer
 
     def _told(self, event: TaskSettled) -> str:
         """A line about how a step failed."""

@@ -68,6 +68,7 @@ class LocalBackend:
         self._timers = Timers()
         self._memory = MemorySampler()
         self._oom = OomWatch()
+        self._book = book
         self._steps: LocalSteps | None = None
         if book is not None:
             from treadle.backends.local_steps import LocalSteps  # a workflow without steps does without
@@ -285,6 +286,14 @@ class LocalBackend:
         outcome = outcome_of(attempt, time.monotonic(), self._oom)
         told = self._steps.ended(attempt.job, outcome) if self._steps is not None else None
         self._news[attempt.job] = told or JobReport(job=attempt.job, status=JobStatus.ENDED, outcome=outcome)
+
+    def taken(self, task: str, attempt: str) -> str:
+        """Who made the artifact that an attempt at a step came to, where it was not itself."""
+        if self._book is None:
+            return ""
+        from treadle.backends.step_ends import maker_of
+
+        return maker_of(self._book, task, attempt)
 
     def accounting(self, jobs: Sequence[str]) -> dict[str, Outcome]:
         return {}

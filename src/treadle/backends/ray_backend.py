@@ -21,6 +21,7 @@ from treadle.backends.ray_launch import RayLauncher
 from treadle.backends.ray_places import RayPlaces, attempt_of, launch_of
 from treadle.backends.ray_ticket import Told, decode_told, encode_told
 from treadle.backends.remote_steps import RemoteSteps
+from treadle.backends.step_ends import maker_of
 from treadle.base.errors import DiskError, StepError
 from treadle.base.files import make_parents, write_whole
 from treadle.base.mask import Mask
@@ -73,9 +74,8 @@ class RayBackend:
     ) -> None:
         self._cluster = cluster
         self._workdir = workdir or os.getcwd()
-        self._steps = RemoteSteps(
-            book if book is not None else StepBook(), unsafe_locks=unsafe_locks, mask=mask
-        )
+        self._book = book if book is not None else StepBook()
+        self._steps = RemoteSteps(self._book, unsafe_locks=unsafe_locks, mask=mask)
         self._launcher = RayLauncher(cluster, self._steps, pools)
         self._places = RayPlaces(self._workdir)
         self._held: dict[str, Held] = {}
@@ -272,6 +272,10 @@ class RayBackend:
                 self._ask(self._held[job])
             else:
                 self._kill(self._held[job])
+
+    def taken(self, task: str, attempt: str) -> str:
+        """Who made the artifact that an attempt at a step came to, where it was not itself."""
+        return maker_of(self._book, task, attempt)
 
     def accounting(self, jobs: Sequence[str]) -> dict[str, Outcome]:
         return {}

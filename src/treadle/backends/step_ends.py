@@ -9,7 +9,7 @@ from treadle.base.errors import DiskError, StepError
 from treadle.base.layout import ArtifactPlaces
 from treadle.engine.backend import Submission
 from treadle.records.event import EndReason, Outcome
-from treadle.steps.book import Entry
+from treadle.steps.book import Entry, StepBook
 from treadle.steps.paths import is_url
 from treadle.steps.record import ArtifactRecord, ArtifactState, ArtifactStatus, Standing
 from treadle.steps.store import ArtifactStore
@@ -69,6 +69,15 @@ def published_by(store: ArtifactStore, entry: Entry, attempt: str) -> ArtifactRe
         if seen.state is ArtifactState.COMPLETE and seen.record is not None:
             return seen.record if seen.record.provenance.attempt == attempt else None
     return None
+
+
+def maker_of(book: StepBook, task: str, attempt: str) -> str:
+    """Who made the artifact of a step, where that was not this attempt; else empty."""
+    record = book.records.get(task)
+    if record is None or record.provenance.attempt == attempt:
+        return ""
+    made = record.provenance
+    return f"{made.user}@{made.host}, {made.attempt}"
 
 
 def clear_after(store: ArtifactStore, entry: Entry, attempt: str, outcome: Outcome) -> None:

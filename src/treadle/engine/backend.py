@@ -169,6 +169,14 @@ class Remarking(Protocol):
         ...
 
 
+class Sharing(Protocol):
+    """What a backend that runs steps may have besides: whose work the result of a step is."""
+
+    def taken(self, task: str, attempt: str) -> str:
+        """Who made the artifact that attempt `attempt` (`<run>.<n>`) came to, where it was not itself."""
+        ...
+
+
 class ExecutorBackend(Protocol):
     """What the driver asks of a place where attempts run. Ids and batches are lists. See `Adopting`, too.
 

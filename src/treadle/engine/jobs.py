@@ -65,6 +65,7 @@ class Jobs:
         self._doubted: dict[str, Attempt] = {}
         self._withdrawn: dict[str, Attempt] = {}  # by task, until it is tried again
         self._starting: list[Attempt] = []
+        self._freed: set[str] = set()  # tasks that waited for someone else, and do no more
         self._remarks = getattr(backend, "remarks", None)
         self.poll_due = False
 
@@ -211,6 +212,7 @@ class Jobs:
             self._inbox.tell(Deferred(attempt.task.id, attempt.n, report.reason))
         elif report.status is JobStatus.FREED and attempt.deferred:
             del self._held[report.job]
+            self._freed.add(attempt.task.id)
             self._inbox.tell(Freed(attempt.task.id, attempt.n))
         elif report.status in _SHOWN:
             self._show(attempt, report)
@@ -219,10 +221,21 @@ class Jobs:
         del self._held[report.job]
         if report.job_id and report.job_id not in (report.job, attempt.shown[1]):
             self._inbox.tell(Seen(attempt.task.id, attempt.n, "running", report.job_id))
+        if self._freed and attempt.task.id in self._freed:
+            self._note_taken(attempt, outcome)
         doubted = report.provisional and outcome.reason is EndReason.OK and not attempt.anew
         if doubted:
             self._doubted[report.job] = attempt
         self._concluder.end(attempt, outcome, report.written, doubted=doubted)
+
+    def _note_taken(self, attempt: Attempt, outcome: Outcome) -> None:
+        """Say of a step that waited for someone else whether it came to what they had made."""
+        self._freed.discard(attempt.task.id)
+        taken = getattr(part_for(self._backend, attempt.task), "taken", None)
+        if taken is None or outcome.reason is not EndReason.OK:
+            return
+        if maker := taken(attempt.task.id, f"{attempt.folder.run}.{attempt.n}"):
+            self._inbox.note("taken", attempt.task.id, maker=maker)
 
     def _hear_again(self, report: JobReport, outcome: Outcome) -> None:
         """More of a success that was told already: it stands, or it was none."""
