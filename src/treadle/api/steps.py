@@ -142,7 +142,14 @@ def _names(targets: Iterable[StepSpec | str] | None) -> tuple[str, ...] | None:
         return None
     if isinstance(targets, str) or not isinstance(targets, Iterable):
         targets = [targets]
-    return tuple([one if isinstance(one, str) else one.name_with_hash for one in targets])
+    return tuple([_name(one) for one in targets])
+
+
+def _name(target: Any) -> str:
+    name = target if isinstance(target, str) else getattr(target, "name_with_hash", None)
+    if isinstance(name, str):
+        return name
+    raise OptionError(f"targets are steps or their names, not {target!r}", hint="write targets=[step]")
 
 
 def _iterable(steps: Any) -> Iterable[StepSpec]:

@@ -100,7 +100,7 @@ class StepRun:
     def _stream(self, steps: Iterable[StepSpec]) -> RunReport:
         """Batches that arrive while the run goes on."""
         book = StepBook()
-        tally = StepTally(book, streamed=True)
+        tally = StepTally(book, streamed=True, warn=self._warn)
         chooser = Chooser(self._wish.targets) if self._wish.targets is not None else None
         with alone(self._places.workdir, mask=Mask()) as session:
             source = stream_of(
@@ -117,17 +117,19 @@ class StepRun:
     def _entered(self, view: View) -> StepTally:
         """A tally of the view, whose warnings are told."""
         assert view.book is not None
-        tally = StepTally(view.book)
+        tally = StepTally(view.book, warn=self._warn)
         self._enter(tally, view)
         return tally
 
     def _enter(self, tally: StepTally, view: View) -> None:
         tally.enter(view)
-        if view.warnings:
-            import warnings
+        for one in view.warnings:
+            self._warn(str(one))
 
-            for one in view.warnings:
-                warnings.warn_explicit(str(one), StepWarning, *self._wish.caller)
+    def _warn(self, text: str) -> None:
+        import warnings
+
+        warnings.warn_explicit(text, StepWarning, *self._wish.caller)
 
     def _driven(
         self,

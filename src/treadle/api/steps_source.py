@@ -16,6 +16,7 @@ from treadle.records.past import Past
 from treadle.rules.schema import Workflow
 from treadle.steps.book import StepBook
 from treadle.steps.spec import StepSpec
+from treadle.steps.within import refuse_own
 
 Hear = Callable[[View], None]
 
@@ -61,9 +62,13 @@ class Route(Struct, frozen=True, kw_only=True):
         targets = tuple(forced)
         request = Request(force=bool(targets), targets=targets, rerun_failed=self.rerun_failed)
         if standing is None:
-            return view_of(planned, request, past)
-        fallen = frozenset(standing.fallen)
-        return view_of(planned, request, past, fallen=fallen, running=standing.running)
+            view = view_of(planned, request, past)
+        else:
+            fallen = frozenset(standing.fallen)
+            view = view_of(planned, request, past, fallen=fallen, running=standing.running)
+        calls = (tasks[task].call for task in view.decision.to_run())
+        refuse_own((call.step, call.identity) for call in calls if call is not None)
+        return view
 
     def batches(self, evidence: Callable[[], Past]) -> Trip:
         """The whole way for steps that arrive in the middle of a run. `evidence` gives the folder's past, and

@@ -27,6 +27,7 @@ from treadle.plan.show import plan_head
 from treadle.records.event import End
 from treadle.steps.grow import grown_by
 from treadle.steps.spec import StepSpec
+from treadle.steps.twins import differing, twice
 
 if TYPE_CHECKING:
     from treadle.steps.book import StepBook
@@ -182,11 +183,18 @@ class Stream:
             raise StepError(f"the iterable of steps gave {step!r}, not a StepSpec", code="no-step")
         if not self._wanted(step):
             return
+        self._see_twin(step)
         with self._change:
             if step.task_id not in self._standing.known:
                 self._pulled.append(step)
                 self._ahead += 1
                 self._change.notify_all()
+
+    def _see_twin(self, step: StepSpec) -> None:
+        """One that comes again must be the same, as long as the first is remembered: until it has ended."""
+        first = self._book.find(step.task_id)
+        if first is not None and first.spec is not step and (differ := differing(first.spec, step)):
+            raise StepError([twice(step, differ)])
 
     def _plan_all(self) -> None:
         while (work := self._next_work()) is not None:

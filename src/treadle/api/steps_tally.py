@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -28,9 +29,12 @@ _GIVEN_UP = ("backend_failed", "disk_full")
 class StepTally:
     """Listens to a run of steps. Of a stream it keeps the lines of what failed or was blocked, and counts."""
 
-    def __init__(self, book: StepBook, *, streamed: bool = False) -> None:
+    def __init__(
+        self, book: StepBook, *, streamed: bool = False, warn: Callable[[str], None] = lambda text: None
+    ) -> None:
         self.folder: RunFolder | None = None
         self._book = book
+        self._warn = warn
         self.streamed = streamed
         self._views: list[View] = []
         self._ends: dict[str, TaskSettled] = {}
@@ -75,6 +79,9 @@ class StepTally:
                     self._taken.add(event.task)
                 elif event.code in _GIVEN_UP:
                     self._world.append(_given_up(event))
+                elif event.code == "disk_waiting":
+                    with suppress(UserWarning):  # made an error by a person's filters: the run goes on
+                        self._warn("the disk is full: the run waits for space, and starts nothing meanwhile")
 
     def _settled(self, event: TaskSettled) -> None:
         if not self.streamed:

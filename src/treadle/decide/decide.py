@@ -9,7 +9,7 @@ from treadle.decide.facts import Facts
 from treadle.decide.missing import refuse_missing
 from treadle.decide.options import Options
 from treadle.decide.own import Own
-from treadle.decide.reason import Answer, AnyReason, BlockedBy, Decision, FailedBefore, Upstream, Verdict
+from treadle.decide.reason import Answer, AnyReason, BlockedBy, Decision, Upstream, Verdict
 from treadle.plan.task import ScheduledPlan
 from treadle.records.past import Past
 
@@ -50,7 +50,7 @@ def _leave_out(plan: ScheduledPlan, own: Own, earlier: frozenset[str]) -> None:
     """Take out what would run and builds on a step that failed before and is not to be tried again."""
     roots = {task: task for task in earlier}
     for task, answer in own.answers.items():
-        if answer.verdict is Verdict.SKIPPED and isinstance(answer.reasons[0], FailedBefore):
+        if answer.failed_before:
             roots[task] = task
         elif answer.verdict is Verdict.WILL_RUN:
             need = next((need for need in plan.tasks[task].needs if need in roots), None)

@@ -224,6 +224,11 @@ class Answer(Struct, frozen=True):
     may_cut_off: bool = False
     note: str = ""
 
+    @property
+    def failed_before(self) -> bool:
+        """It is left alone because it failed in an earlier run."""
+        return self.verdict is Verdict.SKIPPED and isinstance(next(iter(self.reasons), None), FailedBefore)
+
 
 class Decision(Struct, frozen=True):
     """One answer for every selected task, in plan order.

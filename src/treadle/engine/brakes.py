@@ -67,6 +67,10 @@ class Brakes:
             return None
         return Stop(Mode.ENDING if self._settings.fail_fast else Mode.DRAINING)
 
+    def failed_before(self) -> None:
+        """A task that failed in an earlier run is left alone: what was asked for is not there."""
+        self.exit_code = self.exit_code or 1
+
     def interrupted(self, news: Interrupted) -> Stop:
         """Someone wants the run to stop; whoever asks twice wants it at once."""
         again = self.exit_code >= 128

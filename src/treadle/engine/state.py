@@ -136,7 +136,7 @@ class Machine(Ending):
         self._open += len(fresh)
         self._keep_line(fresh)
         lost = join(self._nodes, fresh, self._gone, self._dormant)
-        self._count_in(self._tell.entered(news.plan, news.digest, news.decision, joins=True))
+        self._count_in(self._tell.entered(news.plan, news.digest, news.decision, joins=True), news.decision)
         self._ranked.update(rank(batch, self._ranks))
         self._ranks += len(fresh)
         self._tell_capped(fresh)
@@ -200,13 +200,15 @@ class Machine(Ending):
         """A plan is the whole of what there is to do."""
         self._ranked = rank(self._nodes)
         self._ranks = len(self._ranked)
-        self._count_in(self._tell.entered(plan, digest, decision))
+        self._count_in(self._tell.entered(plan, digest, decision), decision)
         self._told.clear()
         self._tell_capped(self._ranked.values())
 
-    def _count_in(self, counts: dict[Verdict, int]) -> None:
+    def _count_in(self, counts: dict[Verdict, int], decision: Decision) -> None:
         self.counts[End.UP_TO_DATE] = counts[Verdict.UP_TO_DATE]
         self.counts[End.SKIPPED] = counts[Verdict.SKIPPED]
+        if counts[Verdict.SKIPPED] and any(answer.failed_before for answer in decision.answers.values()):
+            self._brakes.failed_before()
 
     def _tell_capped(self, nodes: Iterable[Node]) -> None:
         for cut in capped(self.budget, (node.task for node in nodes)):

@@ -47,6 +47,10 @@ class StepBook:
     def __getitem__(self, task: str) -> Entry:
         return self._entries[task]
 
+    def find(self, task: str) -> Entry | None:
+        """The step, where it is known (still); any thread may ask."""
+        return self._entries.get(task)
+
     def put(self, task: str, entry: Entry) -> None:
         """Take in a step, or what is known of it by now."""
         self._entries[task] = entry

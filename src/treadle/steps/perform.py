@@ -36,6 +36,7 @@ from treadle.steps.result import returned
 from treadle.steps.storage import Storage
 from treadle.steps.store import ArtifactStore, Lease, LeaseLost
 from treadle.steps.stores import store_for
+from treadle.steps.within import running
 
 _LONGEST_ERROR = 4000
 
@@ -172,13 +173,15 @@ def _call(
 ) -> ArtifactRecord:
     """Call the function; the record of what came of it, without what only the store knows."""
     started, before, cpu = time.time(), time.monotonic(), _cpu(order)
-    process = os.getpid()
+    process, here = os.getpid(), running.set((*running.get(), order.identity))
     try:
         value = fn(work) if context is None else fn(work, ctx=context)
     except BaseException as error:
         if os.getpid() != process:
             end_child(error)
         raise
+    finally:
+        running.reset(here)
     if os.getpid() != process:
         end_child()
     wall, cpu = time.monotonic() - before, _cpu(order) - cpu

@@ -8,6 +8,26 @@ from treadle.steps.spec import StepSpec
 from treadle.steps.where import resources_of
 
 
+def differing(first: StepSpec, second: StepSpec) -> list[str]:
+    """In what two objects of one identity differ, that may not: code, resources."""
+    differ = []
+    if first.fn is not None and second.fn is not None:
+        if first.fn is not second.fn and first.code and second.code and first.code != second.code:
+            differ.append("code")
+        if resources_of(first) != resources_of(second):
+            differ.append("resources")
+    return differ
+
+
+def twice(step: StepSpec, differ: list[str]) -> Diagnostic:
+    """The error for a step that is there twice and differs."""
+    return Diagnostic(
+        "step-twice",
+        f"step {step.name_with_hash} is there twice, with different {' and '.join(differ)}",
+        hint="what makes them differ belongs into hash_attrs or version; or make the step once",
+    )
+
+
 class Twins:
     """Compares objects of one identity, and places of several; what does not agree is told in `faults`."""
 
@@ -19,23 +39,12 @@ class Twins:
 
     def one_of(self, first: StepSpec, second: StepSpec) -> StepSpec:
         """The one of two objects of the same identity that counts: the first that has a function."""
-        differ = []
-        if first.fn is not None and second.fn is not None:
-            if first.fn is not second.fn and first.code and second.code and first.code != second.code:
-                differ.append("code")
-            if resources_of(first) != resources_of(second):
-                differ.append("resources")
+        differ = differing(first, second)
         if self._places.of(first) != self._places.of(second):
             differ.append("output path")
         if differ and first.identity not in self._told:
             self._told.add(first.identity)
-            self._faults.append(
-                Diagnostic(
-                    "step-twice",
-                    f"step {first.name_with_hash} is there twice, with different {' and '.join(differ)}",
-                    hint="what makes them differ belongs into hash_attrs or version; or make the step once",
-                )
-            )
+            self._faults.append(twice(first, differ))
         return second if first.fn is None and second.fn is not None else first
 
     def see_place(self, spec: StepSpec, path: str) -> None:
