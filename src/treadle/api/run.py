@@ -42,7 +42,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     """How to run; None: what this machine has. `memory` in bytes, `grace` in seconds between SIGTERM and
     SIGKILL; `max_concurrent` steps run here at a time (None: as many as `jobs`), and `max_remote` jobs of the
     client are in flight (None: as many as those). `forget`: of what has ended only how it ended is kept.
-    `unsafe_locks` as in `StepRunner`; `argv` goes into the journal. `on_interrupt` as in `DriveOptions`."""
+    `unsafe_locks` as in `StepRunner`; `argv` goes into the journal. `on_interrupt` and `until` as in
+    `DriveOptions`."""
 
     jobs: int | None = None
     memory: int | None = None
@@ -59,6 +60,7 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     forget: bool = False
     unsafe_locks: bool = False
     on_interrupt: Interrupt | None = None
+    until: float | None = None
     argv: tuple[str, ...] = ()
 
 
@@ -244,6 +246,7 @@ def _drive_options(options: RunOptions, view: View) -> DriveOptions:
         keep_temporary=options.keep_temporary,
         grace=options.grace,
         on_interrupt=options.on_interrupt,
+        until=options.until,
         patient=options.patient,
     )
 

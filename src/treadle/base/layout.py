@@ -267,6 +267,10 @@ class StateFolder(Struct, frozen=True):
         """What a client was asked to run outside of any run: logs and payloads as a run has them."""
         return RunFolder(os.path.join(self.root, "jobs", name))
 
+    def driver(self, name: str) -> RunFolder:
+        """A job of a scheduler that is a driver itself: its script and its log, as a run has them."""
+        return RunFolder(os.path.join(self.root, "drivers", name))
+
     @property
     def artifacts(self) -> str:
         """Where artifacts of steps stand that name no other prefix."""

@@ -35,6 +35,7 @@ __all__ = [
     "answer_of",
     "attempts_alive",
     "become",
+    "begin_session",
     "boot_id",
     "end_stragglers",
     "find_program",
@@ -176,6 +177,19 @@ def answer_of(
             with suppress(subprocess.TimeoutExpired):  # something that left the group may hold the pipes
                 out, err = child.communicate(timeout=1.0)
     return code, out.decode(errors="replace"), err.decode(errors="replace")
+
+
+def begin_session(argv: Sequence[str], *, env: Mapping[str, str], kept: int) -> int:
+    """Start a command in a session of its own, which no terminal ends; its process id.
+
+    Standard streams and the current folder are ours; of our other descriptors it gets `kept` alone. Raises
+    OSError when it cannot be started.
+    """
+    import subprocess
+
+    child = subprocess.Popen(argv, env=env, start_new_session=True, pass_fds=(kept,))
+    child.returncode = 0  # else Popen would wait for it some day, and take its status from us
+    return child.pid
 
 
 def _spawn_here(

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from treadle.api.pipe import View, is_pipeline
-from treadle.api.run import RunOptions, run
+from treadle.api.pipe import Request, View, is_pipeline
+from treadle.api.run import RunOptions, RunReport, run
 from treadle.api.session import Recovered
 from treadle.base.errors import OptionError, TreadleError
 from treadle.base.layout import RunFolder
@@ -21,11 +21,13 @@ from treadle.base.mask import Mask
 from treadle.base.units import format_duration, parse_duration, parse_size
 from treadle.cli.again import Again
 from treadle.cli.live import Watcher, last_words, run_object, watcher
+from treadle.cli.login_node import is_large, scheduler_here, words_of_login_node
 from treadle.cli.options import add_decision, add_lock, add_workflow, request_of
 from treadle.cli.preview import hours_at_stake, summary_lines
 from treadle.cli.printer import Printer
 from treadle.cli.words import before_run, diagnostic_lines, shortened
 from treadle.decide.reason import Verdict
+from treadle.engine.news import Interrupt
 from treadle.records.event import End, Event, TaskSettled
 from treadle.records.lock import LockNews
 from treadle.report.tally import Tally
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+DETACHED, DRIVER = "TREADLE_DETACHED", "TREADLE_DRIVER"  # what `background` and `driver_job` tell us by
 ASK_FROM = 3600.0  # seconds of finished work that would be done again before a person is asked
 
 
@@ -69,15 +72,47 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how long a task that is cancelled has between SIGTERM and SIGKILL (default: %(default)s)",
     )
     parser.add_argument("--keep-temporary", action="store_true", help="delete no temporary outputs")
+    parser.add_argument(
+        "--on-interrupt",
+        choices=[how.value for how in Interrupt],
+        metavar="HOW",
+        help="what Ctrl-C and SIGTERM mean: cancel what runs, detach (jobs of a scheduler go on, and the "
+        "next run takes them over), or wait for what runs (default: cancel; when the terminal goes away, "
+        "detach)",
+    )
+    parser.add_argument(
+        "--detach", action="store_true", help="go on in the background; it says what it says to driver.log"
+    )
+    parser.add_argument(
+        "--as-job",
+        action="store_true",
+        help="drive the run from a small job of the scheduler, which hands in the next one before its limit",
+    )
     add_lock(parser)
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
 
 
 def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
-    front = Front(args, printer)
-    began = time.monotonic()
     request, options = request_of(args), options_of(args)
+    if args.as_job or args.detach:
+        from treadle.cli.drivers import elsewhere
+
+        return elsewhere(args, request, printer)
+    if os.environ.get(DRIVER):
+        from treadle.cli.drivers import as_a_job
+
+        return as_a_job(args, request, options, printer)
+    apart = DETACHED in os.environ
+    return drive(args, request, options, printer, apart=apart).exit_code
+
+
+def drive(
+    args: argparse.Namespace, request: Request, options: RunOptions, printer: Printer, *, apart: bool = False
+) -> RunReport:
+    """Run in this process, and say what came of it; `apart`: nobody watches, what is said goes to a log."""
+    front = Front(args, printer, apart=apart)
+    began = time.monotonic()
     with aside(args.json):
         if is_pipeline(request.file):
             from treadle.api.pipeline_run import run_pipeline
@@ -96,7 +131,7 @@ def execute(args: argparse.Namespace) -> int:
             )
     for error in report.errors:
         tell_stream_error(error, printer)
-    return report.exit_code
+    return report
 
 
 @contextmanager
@@ -145,6 +180,7 @@ def options_of(args: argparse.Namespace) -> RunOptions:
         grace=_read("--grace", args.grace, partial(parse_duration, zero=True)) or 0.0,
         wait=args.wait,
         assume_dead=args.assume_dead,
+        on_interrupt=Interrupt(args.on_interrupt) if args.on_interrupt else None,
         patient=sys.stdin.isatty() and sys.stderr.isatty(),
         argv=tuple(sys.argv[1:]),
     )
@@ -181,11 +217,19 @@ def tally_of(view: View) -> Tally:
     return tally
 
 
+def _yes(question: str) -> bool:
+    """Ask whoever sits there."""
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 class Front:
     """The person in front of a run: hears what is said, is asked, watches."""
 
-    def __init__(self, args: argparse.Namespace, printer: Printer) -> None:
+    def __init__(self, args: argparse.Namespace, printer: Printer, *, apart: bool = False) -> None:
         self.args = args
+        self.apart = apart
         self.printer = printer
         self.again = Again.of(args)
         self.mask = Mask()
@@ -219,13 +263,22 @@ class Front:
             self.printer.talk(diagnostic_lines(warning, self.printer))
         for line in summary_lines(view, self.printer, self.again):
             self.printer.talk(mask.text(line))
+        if not self._agreed_here(view):
+            return False
         again = hours_at_stake(view)
         if again < ASK_FROM or self.args.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return True
-        question = f"this does {format_duration(round(again))} of finished work again. Go on? [y/N] "
-        sys.stderr.write(question)
-        sys.stderr.flush()
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+        return _yes(f"this does {format_duration(round(again))} of finished work again. Go on? [y/N] ")
+
+    def _agreed_here(self, view: View) -> bool:
+        """Where this machine submits to a scheduler, a large run on it is said, and asked for."""
+        known = self.args.backend or (view.workflow.cluster is not None and view.workflow.cluster.backend)
+        if known or not is_large(view, hours_at_stake(view)) or not (scheduler := scheduler_here()):
+            return True
+        self.printer.talk(words_of_login_node(scheduler, len(view.decision.to_run())))
+        if self.args.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return True
+        return _yes("Run it here? [y/N] ")
 
     def open(self, folder: RunFolder) -> None:
         """The run has begun; from here on everything is meant from the work folder.
@@ -234,6 +287,11 @@ class Front:
         """
         gc.freeze()  # else the first thing it did were to walk over the plan and all modules
         gc.enable()  # a run may last for days
+        if self.apart:
+            from treadle.cli.background import turn_away
+
+            turn_away(folder)
+            self.printer = Printer(quiet=self.printer.quiet, json=self.printer.json)
         os.chdir(os.path.dirname(os.path.dirname(os.path.dirname(folder.root))))
         self.watcher = watcher(self.printer, self.mask, self.again)
         if self.book is not None:
