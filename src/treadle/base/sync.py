@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from treadle.base.disk import disk_error
 
-_FEW = 16  # so many syncs of one file each cost about as much as one of a file system
+FEW = 16  # so many syncs of one file each cost about as much as one of a file system
 _NEVER = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # it syncs no folders (SMB), or no such files at all
 
 
@@ -19,20 +19,39 @@ def sync_paths(paths: Sequence[str]) -> None:
     What is not there any more is passed over, and so is what may not be opened or cannot be synced.
     Raises `DiskError`.
     """
-    whole = _syncfs() if len(paths) > _FEW else None
+    if len(paths) > FEW and sync_systems(paths):
+        return
+    for path in paths:
+        _passing(path, os.fsync)
+
+
+def sync_systems(paths: Iterable[str]) -> bool:
+    """Wait until the file systems of these files and folders are on the disk; False: this system cannot.
+
+    As `sync_paths` for the rest.
+    """
+    whole = _syncfs()
+    if whole is None:
+        return False
     done: set[int] = set()
     for path in paths:
-        try:
-            if whole is None:
-                _with(path, os.fsync)
-            elif (device := os.stat(path).st_dev) not in done:
-                done.add(device)
-                _with(path, whole)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
-            continue
-        except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno in _NEVER:
-                continue
+        _passing(path, whole, done)
+    return True
+
+
+def _passing(path: str, act: Callable[[int], None], done: set[int] | None = None) -> None:
+    """Sync what stands there, if it does; of each device in `done` only the first."""
+    try:
+        if done is not None:
+            device = os.stat(path).st_dev
+            if device in done:
+                return
+            done.add(device)
+        _with(path, act)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return
+    except (OSError, ValueError) as error:
+        if not (isinstance(error, OSError) and error.errno in _NEVER):
             raise disk_error("sync", path, error) from error
 
 

@@ -73,6 +73,8 @@ def _complete(record: ArtifactRecord, identity: str) -> Seen:
 def status_of(places: ArtifactPlaces, identity: str) -> ArtifactStatus | None:
     """The status of the last attempt, if it was one at this identity. Raises `DiskError`, `RecordError`."""
     file = places.status
+    if not is_there(file):  # the folder could be looked into, for the record
+        return None
     try:
         fd = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from threading import Lock
 
 from treadle.base.errors import DiskError
 from treadle.base.layout import ArtifactPlaces
-from treadle.base.sync import sync_paths
+from treadle.base.sync import FEW, sync_paths, sync_systems
 from treadle.steps.local_output import contents, vanished
 from treadle.steps.local_record import seal
 from treadle.steps.record import ArtifactRecord, Kind
@@ -30,7 +30,7 @@ class Unsynced:
         with self._lock:
             noted, self._noted = self._noted, {}
             try:
-                sync_paths(sorted(set(_paths(noted.values()))))
+                _sync(noted.values())
             except BaseException:
                 self._noted = noted | self._noted
                 raise
@@ -39,12 +39,24 @@ class Unsynced:
                     seal(ArtifactPlaces(path).record)
 
 
-def _paths(records: Iterable[ArtifactRecord]) -> Iterable[str]:
+def _sync(records: Collection[ArtifactRecord]) -> None:
+    """Many by their file systems: what was renamed into a folder is on that of the folder."""
+    folders: set[str] = set()
     for record in records:
         places = ArtifactPlaces(record.path)
-        yield from (places.record, places.folder)
+        folders.add(places.folder)
         if record.kind is not Kind.NOTHING:
-            yield from (places.path, places.parent)
+            folders.add(places.parent)
+    if len(records) <= FEW or not sync_systems(sorted(folders)):
+        sync_paths(sorted(folders.union(_files(records))))
+
+
+def _files(records: Iterable[ArtifactRecord]) -> Iterator[str]:
+    for record in records:
+        places = ArtifactPlaces(record.path)
+        yield places.record
+        if record.kind is not Kind.NOTHING:
+            yield places.path
         if record.kind is Kind.FOLDER and record.digest:  # one without was synced before it was published
             yield from _contents(places.path)
 

@@ -112,11 +112,14 @@ class Survey:
 
     def _looked_at(self, wave: Sequence[StepSpec]) -> Iterator[Seen]:
         work = [(spec, self.paths[spec.identity]) for spec in wave]
-        started = perf_counter()
+        quickest = _WAITS  # the first look may open a store, the next one may have met a busy moment
         for one in work[:_TRIED]:
-            yield self._look(*one)
+            started = perf_counter()
+            seen = self._look(*one)
+            quickest = min(quickest, perf_counter() - started)
+            yield seen
         rest = work[_TRIED:]
-        if rest and perf_counter() - started > _TRIED * _WAITS:
+        if rest and quickest >= _WAITS:
             from treadle.steps.parallel import in_parallel
 
             yield from in_parallel(lambda one: self._look(*one), rest, _THREADS)
