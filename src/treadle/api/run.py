@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +25,7 @@ from treadle.base.mask import Mask
 from treadle.engine.budget import impossible
 from treadle.engine.loop import drive
 from treadle.engine.news import Interrupt
-from treadle.engine.options import DriveOptions, DriveResult
+from treadle.engine.options import DriveOptions, DriveResult, Records
 from treadle.engine.source import Source
 from treadle.plan.show import plan_head, plan_texts
 from treadle.plan.task import ScheduledPlan
@@ -36,6 +36,9 @@ from treadle.records.lock import LockNews
 from treadle.records.past import Past
 from treadle.records.recorder import Recorder
 from treadle.records.runs import new_run, prune
+
+if TYPE_CHECKING:
+    from treadle.api.adoption import Taken
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
@@ -123,11 +126,25 @@ def run(request: Request, options: RunOptions, front: Front) -> RunReport:
         if session.recovered.interrupted:
             planned = plan_of(request)
         view = view_of(planned, request, session.past) if first is None or session.past.size else first
+        if session.past.flights:
+            view = _without_dead(session, view, request, options)
         if view.book is None:
             return carry_out(session, view, options, front)
         from treadle.api.pipeline_run import mixed_run  # workflows without steps do not need it
 
         return mixed_run(session, view, request, options, front)
+
+
+def _without_dead(session: Session, view: View, request: Request, options: RunOptions) -> View:
+    """The view, jobs in flight that cannot be reached from here refused, or given up where that is wished."""
+    from treadle.api.adoption import elsewhere, give_up, refuse_elsewhere
+
+    lost = elsewhere(view, session.past)
+    if not (lost and options.assume_dead):
+        refuse_elsewhere(lost)
+        return view
+    give_up(session, lost)
+    return view_of(plan_of(request), request, session.past)
 
 
 def carry_out(
@@ -138,7 +155,7 @@ def carry_out(
         # What was adopted, or looked at anew and found unchanged, need not be asked again.
         record(session, view.plan, {**view.decision.refreshed, **view.decision.adopted}, time.time())
     running = view.decision.to_run()
-    if not running and source is None:
+    if not running and source is None and not view.decision.in_flight():
         front.agree(view, session.mask)
         return RunReport(exit_code=0, view=view)
     driving = _drive_options(options, view)
@@ -182,6 +199,7 @@ def _drive(
     if session.late is not None:
         session.late.begin(folder.run)
     front.open(folder)
+    records, jobs = _with_jobs(session, view, recorder, folder, front)
     try:
         with nullcontext() if session.lock is not None else pulse(folder, session.owner):
             result = drive(
@@ -189,7 +207,7 @@ def _drive(
                 view.decision,
                 session.past,
                 backend,
-                recorder,
+                records,
                 driving,
                 run=folder,
                 workdir=view.workdir,
@@ -201,6 +219,8 @@ def _drive(
                 known=view.facts.records,
                 digest=head["digest"],
                 source=source,
+                adopted=jobs.jobs if jobs is not None else None,
+                after=jobs.after if jobs is not None else 0,
             )
     except Exception:
         from treadle.api.log import engine_log  # `logging` takes 3 ms to import, and few runs log anything
@@ -211,7 +231,7 @@ def _drive(
         front.close()
         backend.close()
         recorder.close()
-    if view.workflow.on_end:
+    if view.workflow.on_end and not result.detached:
         from treadle.api.log import engine_log
         from treadle.api.on_end import on_end
 
@@ -220,6 +240,22 @@ def _drive(
     if session.lock is not None:
         prune(session.state)
     return RunReport(exit_code=result.exit_code, view=view, result=result, folder=folder)
+
+
+def _with_jobs(
+    session: Session, view: View, recorder: Recorder, folder: RunFolder, front: Front
+) -> tuple[Records, Taken | None]:
+    """What becomes of jobs of earlier runs, and the records of a run that takes some of them over."""
+    if not session.past.flights:
+        return recorder, None
+    from treadle.api.adoption import taken, watched_notes
+    from treadle.records.handover import Handover
+
+    jobs = taken(view.plan, view.decision, session.past)
+    if notes := watched_notes(jobs):
+        recorder.write(notes)
+        front.feed(notes)
+    return Handover(recorder, session.state, jobs.flights, folder.run, session.mask), jobs
 
 
 def _plan_json(head: dict[str, Any], plan: ScheduledPlan, mask: Mask) -> bytes:

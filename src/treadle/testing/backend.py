@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from treadle.base.errors import SchedulerError
-from treadle.engine.backend import Abilities, Accepted, JobReport, JobStatus, Refused, Submission
+from treadle.engine.backend import (
+    Abilities,
+    Accepted,
+    Adoptee,
+    JobReport,
+    JobStatus,
+    Refused,
+    Remark,
+    Submission,
+    Witnessed,
+)
 from treadle.engine.compose import by_hand
 from treadle.records.event import EndReason, Outcome
 
@@ -31,18 +42,70 @@ def succeed(submission: Submission) -> Outcome:
     return OK
 
 
+class FakeQueue:
+    """Jobs that go on when their driver is gone, by name; hand it to one `FakeBackend` after the other.
+
+    A job is done by `work`, which every poll does as well: its script is called then, and what came of it is
+    kept for whoever asks. `hold` keeps jobs from being done. `ran` counts how often each task was at work.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, Submission] = {}
+        self.ended: dict[str, tuple[Submission, Outcome]] = {}
+        self.ran: Counter[str] = Counter()
+        self.hold: Callable[[Submission], bool] = lambda submission: False
+
+    def take(self, submission: Submission) -> None:
+        """A job is in the queue. Raises `SchedulerError` for a name that is there already."""
+        if submission.name in self.waiting or submission.name in self.ended:
+            raise SchedulerError(f"there is a job of the name {submission.name} already")
+        self.waiting[submission.name] = submission
+
+    def work(self, script: Script, most: int | None = None) -> None:
+        """Do the first `most` jobs that are not held (None: all)."""
+        ready = [name for name, one in self.waiting.items() if not self.hold(one)]
+        for name in ready[:most]:
+            one = self.waiting.pop(name)
+            self.ran[one.task.id] += 1
+            outcome = script(one)
+            self.ended[name] = (one, outcome if isinstance(outcome, Outcome) else OK)
+
+    def cancel(self, name: str) -> None:
+        """End a job that has not been at work."""
+        one = self.waiting.pop(name, None)
+        if one is not None:
+            self.ended[name] = (one, CANCELLED)
+
+    def lose(self, name: str) -> None:
+        """A job vanishes, and nobody knows it any more."""
+        self.waiting.pop(name, None)
+        self.ended.pop(name, None)
+
+
 class FakeBackend:
     """Calls `script` for each attempt when it is submitted, and tells its end at the next poll.
 
     `submissions` are all that came, `running` those that hang, `deferred` those that wait for someone else.
-    While `outage` is not empty every call
-    raises `SchedulerError` with that text.
+    While `outage` is not empty every call raises `SchedulerError` with that text. With a `queue` its jobs
+    outlive it. `written` is what jobs note of their files, by task; successes of the tasks `provisional` may
+    be taken back, by `tell_again`. `said` are remarks that are to be told.
     """
 
     name = "fake"
 
-    def __init__(self, script: Script = succeed, abilities: Abilities | None = None) -> None:
-        self.abilities = abilities or Abilities()
+    def __init__(
+        self,
+        script: Script = succeed,
+        abilities: Abilities | None = None,
+        *,
+        queue: FakeQueue | None = None,
+    ) -> None:
+        self.abilities = abilities or Abilities(adoption=queue is not None, batch=queue is not None)
+        self.queue = queue
+        self.written: dict[str, Witnessed] = {}
+        self.provisional: set[str] = set()
+        self.said: list[Remark] = []
+        self._watched: set[str] = set()
         self.submissions: list[Submission] = []
         self.running: dict[str, Submission] = {}
         self.deferred: dict[str, Submission] = {}
@@ -63,6 +126,10 @@ class FakeBackend:
 
     def _submit(self, submission: Submission) -> Accepted | Refused:
         self.submissions.append(submission)
+        if self.queue is not None:
+            self.queue.take(submission)
+            self._watched.add(submission.name)
+            return Accepted(submission.name)
         outcome = self._script(submission)
         if isinstance(outcome, str):
             return Refused(outcome)
@@ -76,14 +143,13 @@ class FakeBackend:
         elif outcome is None:
             self.running[job] = submission
         else:
-            self._end(job, outcome)
+            self._end(job, outcome, submission)
         return Accepted(job)
 
     def end(self, task: str, outcome: Outcome = OK) -> None:
         """Let an attempt end that hangs."""
         job = next(job for job, submission in self.running.items() if submission.task.id == task)
-        del self.running[job]
-        self._end(job, outcome)
+        self._end(job, outcome, self.running.pop(job))
 
     def free(self, task: str) -> None:
         """Let a deferred attempt be tried again."""
@@ -91,11 +157,51 @@ class FakeBackend:
         del self.deferred[job]
         self._news.append(JobReport(job=job, status=JobStatus.FREED))
 
-    def _end(self, job: str, outcome: Outcome) -> None:
+    def show(self, task: str, status: JobStatus, reason: str = "", job_id: str = "") -> None:
+        """Tell where an attempt is that hangs."""
+        job = next(job for job, submission in self.running.items() if submission.task.id == task)
+        self._news.append(JobReport(job=job, status=status, reason=reason, job_id=job_id))
+
+    def tell_again(self, job: str, outcome: Outcome) -> None:
+        """More of a success that was provisional: it stands, or it is taken back."""
         self._news.append(JobReport(job=job, status=JobStatus.ENDED, outcome=outcome))
+
+    def _end(self, job: str, outcome: Outcome, submission: Submission) -> None:
+        task = submission.task.id
+        report = JobReport(
+            job=job,
+            status=JobStatus.ENDED,
+            outcome=outcome,
+            written=self.written.get(task),
+            provisional=task in self.provisional,
+        )
+        self._news.append(report)
+
+    def adopt(self, batch: Sequence[Adoptee]) -> list[Accepted | Refused]:
+        """Those that the queue knows."""
+        self._check()
+        answers: list[Accepted | Refused] = []
+        for one in batch:
+            name = one.submission.name
+            if self.queue is not None and (name in self.queue.waiting or name in self.queue.ended):
+                self._watched.add(name)
+                answers.append(Accepted(name))
+            else:
+                answers.append(Refused(f"nobody knows {name}"))
+        return answers
+
+    def remarks(self) -> list[Remark]:
+        said, self.said = self.said, []
+        return said
 
     def poll(self, jobs: Sequence[str]) -> list[JobReport]:
         self._check()
+        if self.queue is not None:
+            self.queue.work(self._script)
+            for name in sorted(self._watched & self.queue.ended.keys()):
+                self._watched.remove(name)
+                submission, outcome = self.queue.ended[name]
+                self._end(name, outcome, submission)
         news, self._news = self._news, []
         return news
 
@@ -104,8 +210,10 @@ class FakeBackend:
         for job in jobs:
             self.cancelled.append((job, force))
             self.deferred.pop(job, None)
-            if self.running.pop(job, None) is not None:
-                self._end(job, CANCELLED)
+            if self.queue is not None:
+                self.queue.cancel(job)
+            if (submission := self.running.pop(job, None)) is not None:
+                self._end(job, CANCELLED, submission)
 
     def accounting(self, jobs: Sequence[str]) -> dict[str, Outcome]:
         return {}
@@ -114,13 +222,16 @@ class FakeBackend:
         return []
 
     def find(self, names: Sequence[str]) -> dict[str, str]:
-        return {}
+        known = {**self.queue.waiting, **self.queue.ended} if self.queue is not None else {}
+        return {name: name for name in names if name in known}
 
     def fileno(self) -> int | None:
         return None
 
     def next_timeout(self) -> float | None:
-        return 0.0 if self._news or self.outage else None
+        if self._news or self.outage:
+            return 0.0
+        return 1.0 if self._watched else None
 
     def close(self) -> None:
         pass

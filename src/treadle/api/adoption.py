@@ -1,0 +1,145 @@
+"""Jobs of earlier runs that still live: which of them a run takes over, ends, or leaves alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from treadle.api.cluster import local_rules
+from treadle.api.pipe import View
+from treadle.api.session import Session
+from treadle.base.errors import LockError
+from treadle.decide.reason import Decision, Verdict
+from treadle.engine.news import InFlight
+from treadle.plan.task import ScheduledPlan, ScheduledTask
+from treadle.records.event import (
+    AttemptSubmitted,
+    End,
+    EndReason,
+    Event,
+    Noticed,
+    Outcome,
+    TaskSettled,
+    evidence_key,
+)
+from treadle.records.flight import Interrupted
+from treadle.records.past import Past
+from treadle.records.recover import hand_over
+
+
+class Taken(Struct, frozen=True):
+    """What becomes of the jobs in flight: by task those that the run takes over, or ends before their task
+    runs; `flights` are the same. `watched` are of no task that was asked for: nobody touches them."""
+
+    jobs: dict[str, InFlight] = {}
+    flights: tuple[Interrupted, ...] = ()
+    watched: tuple[Interrupted, ...] = ()
+
+    @property
+    def after(self) -> int:
+        """The largest number of an attempt among them."""
+        return max((one.n for one in (*self.flights, *self.watched)), default=0)
+
+
+def taken(plan: ScheduledPlan, decision: Decision, past: Past) -> Taken:
+    """What becomes of the jobs in flight, by what was decided."""
+    left = dict(past.flights)
+    if not left:
+        return Taken()
+    jobs: dict[str, InFlight] = {}
+    flights: list[Interrupted] = []
+    for task, answer in decision.answers.items():
+        if answer.verdict is Verdict.IN_FLIGHT or answer.verdict is Verdict.WILL_RUN:
+            flight = left.pop(evidence_key(plan.name, task, plan.tasks[task].outputs), None)
+            if flight is not None:
+                jobs[task] = _in_flight(flight, task, anew=answer.verdict is Verdict.WILL_RUN)
+                flights.append(flight)
+    return Taken(jobs, tuple(flights), tuple(left.values()))
+
+
+def _in_flight(flight: Interrupted, task: str, *, anew: bool) -> InFlight:
+    intent = AttemptSubmitted(
+        time=flight.since,
+        task=task,
+        attempt=flight.attempt,
+        n=flight.n,
+        name=flight.name,
+        backend=flight.backend,
+        outputs=flight.outputs,
+        before=flight.before,
+        resumable=flight.resumable,
+        identity=flight.identity,
+        grown=flight.grown,
+        run=flight.run,
+    )
+    return InFlight(flight.attempt, flight.n, flight.job, intent, anew)
+
+
+def watched_notes(found: Taken) -> list[Event]:
+    """That there are jobs which are left alone, for whoever reads the journal."""
+    return [
+        Noticed(
+            time=time.time(),
+            code="left_in_flight",
+            task=one.task,
+            values={"run": one.run, "backend": one.backend, **({"job": one.job} if one.job else {})},
+        )
+        for one in found.watched
+    ]
+
+
+def elsewhere(view: View, past: Past) -> list[Interrupted]:
+    """Jobs in flight on another backend than the one that their task would run on now."""
+    if not past.flights:
+        return []
+    found = taken(view.plan, view.decision, past)
+    backends = {task: _backend(view, view.plan.tasks[task]) for task in found.jobs}
+    return [
+        flight
+        for (task, _), flight in zip(found.jobs.items(), found.flights, strict=True)
+        if flight.backend != backends[task]
+    ]
+
+
+def refuse_elsewhere(flights: Sequence[Interrupted]) -> None:
+    """Raise `LockError` when there are any: they can neither be taken over nor ended from here."""
+    if not flights:
+        return
+    first = flights[0]
+    more = f" and {len(flights) - 1} more" if len(flights) > 1 else ""
+    job = f" (job {first.job})" if first.job else ""
+    raise LockError(
+        f"{first.task}{more} of run {first.run} may still be at work on {first.backend}{job}",
+        hint=f"run with --backend {first.backend} or its profile, which takes such jobs over; or, if you are "
+        "sure that none of them lives: --assume-dead",
+        code="in-flight-elsewhere",
+    )
+
+
+def give_up(session: Session, flights: Sequence[Interrupted]) -> None:
+    """Count these jobs as interrupted: the user is sure that they are dead. Raises `DiskError`."""
+    interrupted = Outcome(reason=EndReason.INTERRUPTED)
+    session.note(
+        TaskSettled(
+            time=time.time(),
+            task=one.task,
+            key=one.key,
+            state=End.CANCELLED,
+            attempt=one.attempt,
+            n=one.n,
+            outcome=interrupted,
+            run=one.run,
+        )
+        for one in flights
+    )
+    hand_over(session.state, flights, "", mask=session.mask)
+    gone = {one.key for one in flights}
+    session.past.flights = {key: one for key, one in session.past.flights.items() if key not in gone}
+
+
+def _backend(view: View, task: ScheduledTask) -> str:
+    """The name of the backend that a rule's task runs on."""
+    cluster, here = view.workflow.cluster, local_rules(view.workflow)
+    return "local" if cluster is None or here is None or task.rule in here else cluster.backend
