@@ -213,3 +213,27 @@ def test_a_worker_process_does_not_outlive_its_killed_driver(tmp_path: pathlib.P
             return True
 
     until(gone, 30)
+
+
+@pytest.mark.parametrize("how", ["", ', isolation="process"'])
+def test_a_step_whose_driver_was_killed_was_interrupted(tmp_path: pathlib.Path, how: str) -> None:
+    text = f"""
+    def work(out):
+        if not os.path.exists("began"):
+            open("began", "w").write("x")
+            time.sleep(600)
+    killed = StepSpec("killed", fn=work{how})
+    report = StepRunner().run([StepSpec("never", fn=work, deps=[killed])], dry_run=len(sys.argv) > 1)
+    for line in report: print(line.step.rpartition("_")[0], line.state, line.reason)
+    """
+    killed = start_script(tmp_path, text)
+    until(lambda: (tmp_path / "began").exists())
+    preview = run_script(tmp_path, text, "preview").splitlines()
+    assert preview == ["killed will_run never_ran", "never will_run never_ran"]  # it is being made
+    killed.kill()
+    killed.communicate(timeout=60)
+    told = ["killed will_run last_failed", "never will_run never_ran"]
+    until(lambda: run_script(tmp_path, text, "preview").splitlines() == told)  # workers follow in a moment
+    ended = run_script(tmp_path, text).splitlines()
+    assert ended == ["killed succeeded last_failed", "never succeeded never_ran"]
+    assert run_script(tmp_path, text).splitlines() == ["never up_to_date "]

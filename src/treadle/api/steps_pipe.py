@@ -21,6 +21,7 @@ from treadle.plan.paths import is_url, record_of
 from treadle.plan.task import Draft, Where
 from treadle.rules.expand.expansion import Expansion
 from treadle.rules.schema import Workflow
+from treadle.steps.killed import with_killed
 from treadle.steps.record import ArtifactState, Seen
 from treadle.steps.stores import store_for
 
@@ -64,12 +65,13 @@ class Looker:
         self._local: ArtifactStore | None = None
 
     def __call__(self, spec: StepSpec, path: str) -> Seen:
-        """What stands at the output path of a step."""
+        """What stands at the output path of a step, and what is left of an attempt that was killed."""
         if path[0] == "/":  # nearly always so
             store = self._local = self._local or store_for(path)
         else:
             store = store_for(path, unsafe_locks=self._unsafe_locks)
-        return store.look(path, spec.identity)
+        seen = store.look(path, spec.identity)
+        return with_killed(seen, store, spec, path) if seen.state is ArtifactState.ABSENT else seen
 
 
 def steps_planned(
