@@ -120,3 +120,23 @@ def test_a_worker_whose_time_is_over_tells_where_it_was_and_nothing_of_ours(tmp_
     assert "began" in told
     assert "time.sleep(60)" in told
     assert "worker.py" not in told
+
+
+def test_a_dataclass_of_the_script_can_be_sent_after_one_was_loaded(tmp_path: pathlib.Path) -> None:
+    text = """
+        from dataclasses import dataclass
+        @dataclass
+        class Inner:
+            x: int
+        @dataclass
+        class Score:
+            inner: Inner
+        first = StepSpec("first", fn=lambda out: Score(Inner(3)))
+        StepRunner().run([first])
+        assert first.load() == Score(Inner(3))
+        def read(out, ctx):
+            return Score(Inner(ctx.load(first, Score).inner.x + 1))
+        then = StepSpec("then", fn=read, deps=[first], isolation="process")
+        print(StepRunner().run([then]), then.load())
+    """
+    assert run_script(tmp_path, text) == "1 succeeded, 1 up to date Score(inner=Inner(x=4))\n"

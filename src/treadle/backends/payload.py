@@ -105,7 +105,8 @@ def dumps(value: object, fn: object) -> bytes:
 
 @cache
 def _pickler() -> Any:
-    """The pickler of cloudpickle, but code keeps the name of its file: tracebacks show the lines."""
+    """The pickler of cloudpickle, but code keeps the name of its file, so that tracebacks show its lines, and
+    dataclasses of a script can be sent though values of them were loaded."""
     import cloudpickle
 
     reduce_code = cloudpickle.Pickler.dispatch_table.get(CodeType)
@@ -118,6 +119,14 @@ def _pickler() -> Any:
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc]
         dispatch_table: ClassVar[Any] = ChainMap({CodeType: with_file}, cloudpickle.Pickler.dispatch_table)
+
+        def reducer_override(self, obj: object) -> Any:
+            found = super().reducer_override(obj)
+            if isinstance(obj, type) and isinstance(found, tuple) and len(found) > 2:
+                for state in found[2] if isinstance(found[2], tuple) else ():
+                    if isinstance(state, dict):  # what msgspec notes in a dataclass that was loaded
+                        state.pop("__msgspec_cache__", None)
+            return found
 
     return Pickler
 
