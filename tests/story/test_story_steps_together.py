@@ -104,7 +104,7 @@ def test_who_waited_and_took_what_another_run_made_says_so(tmp_path: pathlib.Pat
     assert report[step].state == "succeeded"
     assert report[step].reason == "taken"
     assert reports[0][step].reason == "never_ran"
-    (told,) = noted(tmp_path, "taken")
+    (told,) = noted(tmp_path, "result_taken")
     assert told.task == step.task_id
     assert told.values["maker"].endswith(f", {reports[0].run}.1")
     assert "was made meanwhile by" in notice(told)
@@ -135,7 +135,7 @@ def test_who_waited_and_made_it_after_all_says_nothing(tmp_path: pathlib.Path) -
     opener.join(60)
     assert calls.names == ["shared"]
     assert report[step].reason == "never_ran"
-    assert not noted(tmp_path, "taken")
+    assert not noted(tmp_path, "result_taken")
 
 
 def noted(folder: pathlib.Path, code: str) -> list[Noticed]:

@@ -75,7 +75,7 @@ class StepTally:
             if type(event) is TaskSettled:
                 self._settled(event)
             elif type(event) is Noticed:
-                if event.code == "taken" and not self.streamed:
+                if event.code == "result_taken" and not self.streamed:
                     self._taken.add(event.task)
                 elif event.code in _GIVEN_UP:
                     self._world.append(_given_up(event))

@@ -326,7 +326,7 @@ def notice(event: Noticed) -> str:
             return f"note: {event.task} left {values.get('path')} as it was"
         case "lease_held":
             return f"{event.task} waits: {values.get('holder')} is making it ({values.get('path')})"
-        case "taken":
+        case "result_taken":
             return f"note: {event.task} was made meanwhile by {values.get('maker')}, and is taken as it is"
         case "set_aside":
             beside = values.get("aside", "").rpartition("/")[2]

@@ -235,7 +235,7 @@ class Jobs:
         if taken is None or outcome.reason is not EndReason.OK:
             return
         if maker := taken(attempt.task.id, f"{attempt.folder.run}.{attempt.n}"):
-            self._inbox.note("taken", attempt.task.id, maker=maker)
+            self._inbox.note("result_taken", attempt.task.id, maker=maker)
 
     def _hear_again(self, report: JobReport, outcome: Outcome) -> None:
         """More of a success that was told already: it stands, or it was none."""
