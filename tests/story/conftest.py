@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from story_trouble import processes
 
+from treadle.testing.pytest_plugin import fake_cluster as fake_cluster
+
 TREADLE = str(pathlib.Path(sys.executable).with_name("treadle"))
 HEAD = '[workflow]\nname = "story"\nstrict_shell = true\n'
 
