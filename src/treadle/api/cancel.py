@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Struct
 
 from treadle.base.errors import LockError, OptionError
-from treadle.base.files import read_regular
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.records.journal import is_ended
 from treadle.records.owner import Life, life, read_owner
@@ -84,14 +83,13 @@ def cancel(
 
 
 def _settings(run: RunFolder) -> ClusterSettings:
-    from treadle.backends.cluster.settings import ClusterSettings
+    from treadle.backends.cluster.find_logs import settings_of_run
 
-    try:
-        return msgspec.json.decode(read_regular(run.backend), type=ClusterSettings)
-    except (OSError, msgspec.MsgspecError) as error:
-        raise OptionError(
-            f"{run.backend} cannot be read: {error}", hint="cancel the jobs with the scheduler's own command"
-        ) from None
+    settings = settings_of_run(run)
+    if settings is None:
+        hint = "cancel the jobs with the scheduler's own command"
+        raise OptionError(f"{run.backend} cannot be read", hint=hint)
+    return settings
 
 
 def _stop_driver(folder: RunFolder, assume_dead: bool, say: Callable[[str, str], None]) -> bool:

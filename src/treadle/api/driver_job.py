@@ -30,7 +30,7 @@ LIMIT = "TREADLE_DRIVER"  # seconds: we are such a job, and have so long
 _DAY = 86_400
 _MEMORY = 2 * 1024**3
 _ROOM = 300.0  # seconds before its limit in which a driver detaches and hands in the next one
-_ID = "treadle-driver"
+_ID = "treadle_driver"
 # What a driver needs of our environment where the scheduler does not pass it on.
 _PASSED = (
     "PATH",

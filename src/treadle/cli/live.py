@@ -103,8 +103,9 @@ class PlainWatcher:
             told = "\n".join(exception_lines(error)).splitlines()[1:]  # the first one was said just now
             lines += [style(f"    {visible(line)}", "dim", err=True) for line in told[-MOST_LINES:]]
         elif self.folder is not None and event.n:
-            lines += [style(f"    {line}", "dim", err=True) for line in log_end(self.folder, event.n)]
-        if self.folder is not None and event.n and os.path.exists(self.folder.attempt_log(event.n)):
+            log = log_of(self.folder, event.n, event.run)
+            lines += [style(f"    {line}", "dim", err=True) for line in log_end(log)]
+        if self.folder is not None and event.n and os.path.exists(log_of(self.folder, event.n, event.run)):
             lines.append(f"    more: {self.again.records('logs', event.task)}")
         return lines
 
@@ -170,6 +171,8 @@ class TerminalWatcher(PlainWatcher):
         parts += [f"{tally.ends[end]} {ENDS[end]}" for end in (End.FAILED, End.BLOCKED) if tally.ends[end]]
         running = tally.running
         parts.append(f"{len(running)} running")
+        if waiting := tally.waiting:
+            parts.append(f"{len(waiting)} waiting")
         if done and seconds > 1:
             rate = done / seconds
             parts.append(f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min")
@@ -200,15 +203,20 @@ def has_log(folder: RunFolder | None, failure: Failure) -> bool:
     """Whether there is a log to look at: a step in a thread of the run has none."""
     if folder is None or not failure.task.startswith("@"):
         return True
-    return os.path.exists(folder.attempt_log(failure.n))
+    return os.path.exists(log_of(folder, failure.n, failure.run))
 
 
-def log_end(folder: RunFolder, n: int) -> list[str]:
-    """The last lines of an attempt's log, as text without control characters."""
+def log_of(folder: RunFolder, n: int, run: str) -> str:
+    """The log of an attempt; of one that was taken over it stands in the run that submitted it."""
+    return (folder.beside(run) if run else folder).attempt_log(n)
+
+
+def log_end(path: str) -> list[str]:
+    """The last lines of a log, as text without control characters."""
     from treadle.cli.logs_command import tail
 
     try:
-        lines = tail(folder.attempt_log(n), LAST_LINES)
+        lines = tail(path, LAST_LINES)
     except OSError:
         return []
     text = [_cut(line.decode("utf-8", "replace").rstrip("\r\n")) for line in lines]

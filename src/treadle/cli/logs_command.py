@@ -65,7 +65,7 @@ def _attempts(args: argparse.Namespace) -> list[tuple[str, str]]:
     folder = run_folder(args.workdir, args.run)
     tally = tally_of(folder)
     if args.failed:
-        return [(one.task, folder.attempt_log(one.n)) for one in tally.failures]
+        return [(one.task, _log(folder, one.n, one.run)) for one in tally.failures]
     found: list[tuple[str, str]] = []
     for name in args.tasks:
         hits = _hits(tally, folder, name)
@@ -82,10 +82,29 @@ def _attempts(args: argparse.Namespace) -> list[tuple[str, str]]:
 
 def _hits(tally: Tally, folder: RunFolder, name: str) -> list[tuple[str, str]]:
     return [
-        (task, folder.attempt_log(numbers[-1]))
+        (task, _log(folder, numbers[-1], tally.origins.get(numbers[-1], "")))
         for task, numbers in tally.attempts.items()
         if task == name or task.split("/", 1)[0] == name or _is_step(task, name)
     ]
+
+
+def _log(folder: RunFolder, n: int, run: str) -> str:
+    """The log of an attempt; where its command wrote none, what the scheduler said of its job."""
+    if run:
+        folder = folder.beside(run)
+    path = folder.attempt_log(n)
+    if os.path.isdir(folder.jobs) and not (os.path.exists(private_log(path)) or _has_text(path)):
+        from treadle.backends.cluster.find_logs import job_log  # local runs do without
+
+        return job_log(folder, n) or path
+    return path
+
+
+def _has_text(path: str) -> bool:
+    try:
+        return os.stat(path).st_size > 0
+    except OSError:
+        return False
 
 
 def _is_step(task: str, name: str) -> bool:

@@ -13,7 +13,7 @@ from treadle.base.errors import OptionError
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.units import format_duration
 from treadle.cli.again import Again
-from treadle.cli.live import has_log
+from treadle.cli.live import has_log, log_of
 from treadle.cli.printer import Printer
 from treadle.cli.words import RUN_STATES, count, ends_of, listed, outcome
 from treadle.records.event import End
@@ -145,11 +145,20 @@ def _object(tally: Tally, folder: RunFolder) -> dict[str, Any]:
             **{end.value: number for end, number in tally.ends.items()},
         },
         "running": [
-            {"task": one.task, "attempt": one.attempt, "since": one.since, "log": folder.attempt_log(one.n)}
+            {
+                "task": one.task,
+                "attempt": one.attempt,
+                "since": one.since,
+                "log": log_of(folder, one.n, one.run),
+            }
             for one in tally.running
         ],
+        "waiting": [
+            {"task": one.task, "attempt": one.attempt, "job": one.job, "reason": one.reason}
+            for one in tally.waiting
+        ],
         "failed": [
-            {"task": one.task, "outcome": one.outcome, "log": folder.attempt_log(one.n)}
+            {"task": one.task, "outcome": one.outcome, "log": log_of(folder, one.n, one.run)}
             for one in tally.failures
         ],
         "blocked": tally.blocked,
@@ -173,6 +182,7 @@ def _lines(tally: Tally, folder: RunFolder, printer: Printer, again: Again) -> I
         since = format_duration(max(round(now - (trying.since or now), 1), 0.1))
         running = state is RunState.RUNNING
         yield f"  running {trying.task} for {since}" if running else f"  was at work on {trying.task}"
+    yield from _waiting(tally) if tally.ended is None else ()
     for failure in tally.failures:
         yield printer.style(f"  {failure.task} {outcome(failure.outcome)}", "red")
         if blocked := tally.blocked.get(failure.task):
@@ -181,7 +191,20 @@ def _lines(tally: Tally, folder: RunFolder, printer: Printer, again: Again) -> I
             yield f"    {again.records('logs', failure.task)}"
 
 
+def _waiting(tally: Tally) -> Iterator[str]:
+    """What stands in the queue of a scheduler, by the reason that it gives."""
+    reasons: dict[str, list[str]] = {}
+    for one in tally.waiting:
+        reasons.setdefault(one.reason, []).append(one.task)
+    for reason, tasks in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        why = f" ({reason})" if reason and reason != "None" else ""
+        yield f"  {count(len(tasks), 'task waits', 'tasks wait')} in the queue{why}: {listed(tasks, 3)}"
+
+
 def _state(tally: Tally, state: RunState) -> str:
+    if tally.left and tally.ended is None and state is not RunState.RUNNING:
+        them = "it" if tally.left == 1 else "them"
+        return f"left {count(tally.left, 'job')} at work; treadle run takes {them} over"
     if state is RunState.KILLED:
         rest = "what it had finished is recorded" if tally.mended else "treadle run goes on from there"
         return f"{RUN_STATES[state]}; {rest}"

@@ -8,14 +8,19 @@ from msgspec import Struct
 
 from treadle.records.event import (
     AttemptEnded,
+    AttemptHandedOver,
     AttemptStarted,
     AttemptSubmitted,
     End,
     Event,
+    EvidenceWithdrawn,
+    JobSeen,
     Noticed,
     Outcome,
+    OutcomeConfirmed,
     OutputEvicted,
     PlanEntered,
+    RunDetached,
     RunEnded,
     RunStarted,
     TaskSettled,
@@ -23,7 +28,11 @@ from treadle.records.event import (
 
 
 class Trying(Struct, kw_only=True):
-    """An attempt that has not ended; `since` is None until it runs."""
+    """An attempt that has not ended; `since` is None until it runs.
+
+    `job` is the backend's id, `reason` why the job waits in its queue, in the scheduler's words. `run` is the
+    earlier run that submitted it (empty: this one).
+    """
 
     task: str
     attempt: int
@@ -31,15 +40,20 @@ class Trying(Struct, kw_only=True):
     submitted: float
     since: float | None = None
     job: str = ""
+    backend: str = ""
+    reason: str = ""
+    run: str = ""
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """A task that failed for good, its last attempt `n`, and how that ended."""
+    """A task that failed for good, its last attempt `n` (of the earlier run `run`, where that submitted it),
+    and how that ended."""
 
     task: str
     attempt: int
     n: int
     outcome: Outcome | None
+    run: str = ""
 
 
 class Tally:
@@ -47,7 +61,8 @@ class Tally:
 
     `will_run` counts tasks that the decision said would run; `settled` those of them that have ended.
     `ends` counts all that have come to an end, also those that the decision left alone. `lean`: nothing is
-    kept of tasks that ended well (a stream of them may be endless).
+    kept of tasks that ended well (a stream of them may be endless). `origins` are the earlier runs that
+    submitted attempts which this one took over. `left` counts jobs that go on without a driver.
     """
 
     def __init__(self) -> None:
@@ -72,6 +87,8 @@ class Tally:
         self.retried: list[AttemptEnded] = []
         self.notices: list[Noticed] = []
         self.attempts: dict[str, list[int]] = {}
+        self.origins: dict[int, str] = {}
+        self.left = 0
 
     def feed(self, events: Iterable[Event]) -> None:
         """Take in what happened next."""
@@ -79,15 +96,26 @@ class Tally:
             match event:
                 case AttemptSubmitted():
                     self.trying[event.n] = Trying(
-                        task=event.task, attempt=event.attempt, n=event.n, submitted=event.time
+                        task=event.task,
+                        attempt=event.attempt,
+                        n=event.n,
+                        submitted=event.time,
+                        backend=event.backend,
+                        run=event.run,
                     )
                     if not self.lean:
                         self.attempts.setdefault(event.task, []).append(event.n)
+                    if event.run:
+                        self.origins[event.n] = event.run
                 case AttemptStarted():
                     if trying := self.trying.get(event.n):
-                        trying.since, trying.job = event.time, event.job
+                        trying.since, trying.job = None if event.waiting else event.time, event.job
+                case JobSeen():
+                    self._see(event)
                 case TaskSettled():
                     self._settle(event)
+                case EvidenceWithdrawn():
+                    self._take_back(event)
                 case AttemptEnded():
                     self.trying.pop(event.n, None)
                     self.retried.append(event)
@@ -105,8 +133,20 @@ class Tally:
                 case RunEnded():
                     self.ended, self.exit_code, self.mended = event.time, event.exit_code, event.mended
                     self.trying.clear()
-                case OutputEvicted():
+                case RunDetached():
+                    self.left = event.jobs
+                case OutputEvicted() | AttemptHandedOver() | OutcomeConfirmed():
                     pass
+
+    def _see(self, event: JobSeen) -> None:
+        """What the queue says of its job."""
+        if (trying := self.trying.get(event.n)) is None:
+            return
+        trying.job, trying.reason = event.job or trying.job, event.reason
+        if event.state == "running":
+            trying.since = trying.since or event.time
+        elif event.state == "pending":  # requeued, if it ran
+            trying.since = None
 
     def _defer(self, task: str) -> None:
         """Its attempt does not run: someone else is making the same, and it waits for that."""
@@ -124,12 +164,41 @@ class Tally:
             self.states[event.task] = event
         if event.state is End.FAILED:
             self.failures.append(
-                Failure(task=event.task, attempt=event.attempt, n=event.n, outcome=event.outcome)
+                Failure(
+                    task=event.task,
+                    attempt=event.attempt,
+                    n=event.n,
+                    outcome=event.outcome,
+                    run=event.run,
+                )
             )
         elif event.state is End.BLOCKED:
             self.blocked.setdefault(event.cause, []).append(event.task)
+
+    def _take_back(self, event: EvidenceWithdrawn) -> None:
+        """A success that was told is none."""
+        self.ends[End.SUCCEEDED] -= 1
+        self.states.pop(event.task, None)
+        if event.again:
+            self.settled -= 1
+            return
+        self.ends[End.FAILED] += 1
+        self.failures.append(
+            Failure(
+                task=event.task,
+                attempt=event.attempt,
+                n=event.n,
+                outcome=event.outcome,
+                run=event.run,
+            )
+        )
 
     @property
     def running(self) -> list[Trying]:
         """Attempts that run now, the oldest first."""
         return [trying for trying in self.trying.values() if trying.since is not None]
+
+    @property
+    def waiting(self) -> list[Trying]:
+        """Attempts that a scheduler holds and that do not run, in the order of their submission."""
+        return [trying for trying in self.trying.values() if trying.since is None and trying.job]
