@@ -18,6 +18,7 @@ from treadle.records.event import (
     EvidenceWithdrawn,
     FileRecord,
     JobSeen,
+    Noticed,
     Outcome,
     OutcomeConfirmed,
     TaskSettled,
@@ -76,6 +77,9 @@ def jobs_of(events: Iterable[Event], folder: RunFolder | None = None) -> list[Jo
             AttemptStarted | AttemptEnded | TaskSettled | JobSeen | EvidenceWithdrawn | OutcomeConfirmed,
         ) and (one := told.get((event.run, event.n))):
             one.hear(event)
+        elif isinstance(event, Noticed) and event.code == "lease_held":
+            for one in told.values():
+                one.waits(event.task)
     return [_job(one, folder) for one in told.values()]
 
 
@@ -112,6 +116,11 @@ class _Told:
                 self.evidence = None
             case OutcomeConfirmed(outcome=outcome):
                 self.outcome = outcome
+
+    def waits(self, task: str) -> None:
+        """Someone else is at that task: an attempt at it has not begun, after all."""
+        if self.state == "running" and self.intent.task == task:
+            self.state, self.begun = "submitted", None
 
     def _begins(self, at: float) -> None:
         self.begun = at if self.begun is None else self.begun

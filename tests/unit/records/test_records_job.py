@@ -13,6 +13,7 @@ from treadle.records.event import (
     EndReason,
     Evidence,
     FileRecord,
+    Noticed,
     Outcome,
     TaskSettled,
     Usage,
@@ -52,6 +53,15 @@ def test_each_attempt_of_a_journal_is_one_record() -> None:
     assert second.log == "/w/.treadle/runs/r/logs/2"
     assert (third.state, third.reason, third.job) == ("submitted", None, "")
     assert (fourth.state, fourth.started, fourth.job) == ("running", 12.0, "79")
+
+
+def test_an_attempt_that_waits_for_who_is_at_it_has_not_begun() -> None:
+    held = Noticed(time=13.0, code="lease_held", task="c", values={"holder": "somebody"})
+    fourth = jobs_of([*EVENTS, held])[3]
+    assert (fourth.state, fourth.started) == ("submitted", None)
+    freed = AttemptStarted(time=14.0, task="c", n=4, job="80")
+    fourth = jobs_of([*EVENTS, held, freed])[3]
+    assert (fourth.state, fourth.started, fourth.job) == ("running", 14.0, "80")
 
 
 def test_ids_times_host_and_usage_do_not_count_when_records_are_compared() -> None:

@@ -1,0 +1,115 @@
+"""Steps where the world is odd: a disk that is full, artifacts in an object store, development versions."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from story_steps import Calls, put, run_script
+
+from treadle import StepRunner, StepSpec
+from treadle.api.pipe import Request
+from treadle.api.step_paths import step_paths
+
+
+@pytest.fixture
+def small(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A file system of 2 MB."""
+    where = tmp_path / "small"
+    where.mkdir()
+    try:
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(where)], check=False)
+    except FileNotFoundError:
+        pytest.skip("there is no mount here")
+    if done.returncode:
+        pytest.skip("mounting is not allowed here")
+    yield where
+    subprocess.run(["umount", "--lazy", str(where)], check=True)
+
+
+def test_a_full_disk_is_said_and_waited_for_and_ctrl_c_ends_the_wait(small: pathlib.Path) -> None:
+    text = """
+        import signal, warnings
+        def told(message, category, *place):
+            print(category.__name__, message, flush=True)
+            signal.raise_signal(signal.SIGINT)
+        warnings.showwarning = lambda message, category, *place: told(message, category)
+        def put(out):
+            pathlib.Path(out).write_text("x")
+        def fill(out):
+            pathlib.Path(out).write_bytes(b"x" * 4_000_000)
+        first = StepSpec("first", fn=put)
+        try:
+            StepRunner().run([first, StepSpec("fill", fn=fill, deps=[first])])
+        except KeyboardInterrupt:
+            print("interrupted", os.path.exists(first.output_path))
+        print(os.listdir(".treadle/artifacts/.treadle-artifacts/work"))
+    """
+    told = run_script(small, text)
+    assert "StepWarning the disk is full: the run waits for space" in told
+    assert told.endswith("interrupted True\n[]\n")
+
+
+def test_path_names_the_place_in_an_object_store_where_the_artifact_really_stands(
+    tmp_path: pathlib.Path,
+) -> None:
+    file = tmp_path / "pipeline.py"
+    file.write_text(
+        "import pathlib\nfrom treadle import StepSpec\ndef put(out):\n    pathlib.Path(out).write_text('x')\n"
+        "step = StepSpec('made', fn=put)\nsteps = [step]\n"
+    )
+    prefix = "memory://promises/path"
+    request = Request(file=str(file), workdir=str(tmp_path), prefix=prefix)
+    (before,) = step_paths(request)
+    made = StepSpec("made", fn=put("x"))
+    assert before.path == f"{prefix}/{made.name_with_hash}"
+    report = StepRunner(workdir=tmp_path, prefix=prefix).run([made])
+    (after,) = step_paths(request)
+    assert after.path == f"{before.path}/{report.run}.1/{made.name_with_hash}"
+
+
+def test_a_development_version_is_made_once_in_a_run_however_often_it_comes(tmp_path: pathlib.Path) -> None:
+    calls = Calls()
+    make = calls.put("dev")
+
+    def often() -> Iterator[StepSpec]:
+        for n in range(50):
+            dev = StepSpec("dev", fn=make, version="0.1-dev")
+            yield dev
+            yield StepSpec("above", fn=put("x"), version="dev", deps=[dev], hash_attrs={"n": n})
+
+    runner = StepRunner(workdir=tmp_path)
+    assert runner.run(often()).counts == {"succeeded": 51}
+    assert calls.names == ["dev"]
+    dev = StepSpec("dev", fn=make, version="0.1-dev")
+    line = runner.run([dev, StepSpec("dev", fn=make, version="0.1-dev")])[dev]
+    assert (line.state, line.reason) == ("succeeded", "mutable")
+    assert calls.names == ["dev", "dev"]
+
+
+@pytest.mark.parametrize("isolation", [None, "process"])
+def test_a_rebuilt_development_version_is_a_file_or_a_folder_or_nothing_and_no_mixture(
+    tmp_path: pathlib.Path, isolation: str | None
+) -> None:
+    def folder(*names: str) -> object:
+        def make(out: str) -> None:
+            pathlib.Path(out).mkdir()
+            for name in names:
+                (pathlib.Path(out) / name).write_text(name)
+
+        return make
+
+    runner = StepRunner(workdir=tmp_path)
+
+    def made(fn: object) -> pathlib.Path:
+        step = StepSpec("dev", fn=fn, version="dev", isolation=isolation)  # type: ignore[arg-type]
+        return pathlib.Path(runner.run([step])[step].path)
+
+    path = made(folder("a", "b"))
+    assert sorted(one.name for one in made(folder("c")).iterdir()) == ["c"]
+    assert made(put("file")).read_text() == "file"
+    made(lambda out: {"value": 1})
+    assert not path.exists()
+    assert sorted(one.name for one in made(folder("d")).iterdir()) == ["d"]
