@@ -14,7 +14,9 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any
 
-_SOON = 0.005  # seconds after an end by which whoever was next in line has begun, or even ended
+# Seconds. What took less need not ring while others wait in line: all is looked at this soon after the last
+# end that was told. If none ended meanwhile, whatever runs has been running for longer, and rings in the end.
+_SHORT, _SOON = 0.004, 0.005
 
 
 class ThreadJob:
@@ -85,6 +87,8 @@ class StepThreads:
             self._add_thread(one)
         one.waited = len(self._living) > self._threads
         self._line[job] = one
+        if one.waited and self._look_at is None:
+            self._look_at = time.monotonic() + _SOON
         self._low = len(self._line) // 2
         self._waiting.put(one)
         return one.waited
@@ -114,7 +118,7 @@ class StepThreads:
                 one.value, one.raised = error, True
             one.ended_on = time.time()
             self._ended.append(one)
-            urgent = one.raised or len(self._line) <= self._low or one.ended_on - one.begun_on >= _SOON
+            urgent = one.raised or len(self._line) <= self._low or one.ended_on - one.begun_on >= _SHORT
             if urgent and not self._rung:
                 self._rung = True
                 self._ring()
@@ -131,9 +135,12 @@ class StepThreads:
                 taken.append(one)
             else:
                 self._threads += 1  # it had been left behind: its thread is free again
-        now = time.monotonic() if self._ending or self._line else 0.0
+        now = time.monotonic() if self._living else 0.0
         taken += [self._leave(job) for job, at in tuple(self._ending.items()) if at <= now]
-        self._look_at = now + _SOON if taken and self._line else None
+        if taken and self._living:
+            self._look_at = now + _SOON
+        elif self._look_at is not None and self._look_at <= now:
+            self._look_at = None
         return taken
 
     def begun(self) -> list[str]:

@@ -169,3 +169,129 @@ def test_no_thread_is_left_when_all_is_closed_and_done(pool):
     while set(threading.enumerate()) - before:
         assert time.monotonic() < deadline
         time.sleep(0.001)
+
+
+# The line
+
+
+@pytest.fixture
+def narrow(pool):
+    pool.threads.most = 2
+    return pool
+
+
+def test_no_more_run_at_a_time_than_may_and_the_others_go_in_their_order(narrow):
+    gates = [threading.Event() for _ in range(6)]
+    order, running, most = [], [], []
+
+    def call(number):
+        def run(asked):
+            order.append(number)
+            running.append(number)
+            most.append(len(running))
+            assert gates[number].wait(30)
+            running.remove(number)
+
+        return run
+
+    waits = [narrow.threads.begin(str(number), call(number)) for number in range(6)]
+    assert waits == [False, False, True, True, True, True]
+    ended = []
+    for at, gate in enumerate(gates):
+        gate.set()
+        while len(ended) <= at:
+            ended += [int(one.job) for one in narrow.next()]
+    assert sorted(ended) == list(range(6))
+    assert sorted(order[:2]) == [0, 1]
+    assert order[2:] == [2, 3, 4, 5]
+    assert max(most) == 2
+
+
+def test_what_waited_and_goes_on_is_told_as_begun_once_and_soon(narrow):
+    gates = {name: threading.Event() for name in "abcd"}
+    began = threading.Event()
+
+    def call(name):
+        def run(asked):
+            if name == "c":
+                began.set()
+            assert gates[name].wait(30)
+
+        return run
+
+    for name in gates:
+        narrow.threads.begin(name, call(name))
+    assert narrow.threads.take() == []
+    assert narrow.threads.begun() == []
+    gates["a"].set()
+    assert [one.job for one in narrow.next()] == ["a"]
+    assert began.wait(30)
+    found, until = narrow.threads.begun(), time.monotonic() + 30
+    while not found:
+        assert narrow.threads.next_at() is not None  # nobody need ring for it
+        assert narrow.threads.take() == []
+        found = narrow.threads.begun()
+        assert time.monotonic() < until
+    assert found == ["c"]
+    assert narrow.threads.begun() == []
+    for gate in gates.values():
+        gate.set()
+
+
+def test_what_waits_can_be_withdrawn_and_is_never_called(narrow):
+    gate = threading.Event()
+    called = []
+    for name in "ab":
+        narrow.threads.begin(name, lambda asked: gate.wait(30))
+    for name in "cd":
+        narrow.threads.begin(name, lambda asked, name=name: called.append(name))
+    assert narrow.threads.withdraw("c")
+    assert not narrow.threads.withdraw("c")
+    assert not narrow.threads.withdraw("nobody")
+    gate.set()
+    ended = []
+    while len(ended) < 3:
+        ended += [one.job for one in narrow.next()]
+    assert sorted(ended) == ["a", "b", "d"]
+    assert called == ["d"]
+
+
+def test_what_has_begun_cannot_be_withdrawn(narrow):
+    gate, began = threading.Event(), threading.Event()
+    narrow.threads.begin("a", lambda asked: began.set() or gate.wait(30))
+    assert began.wait(30)
+    assert not narrow.threads.withdraw("a")
+    gate.set()
+    assert [one.job for one in narrow.next()] == ["a"]
+
+
+def test_many_short_calls_ring_seldom_and_all_are_told():
+    rings = []
+    threads = StepThreads(lambda: rings.append(1), 1)
+    gate = threading.Event()
+    threads.begin("first", lambda asked: gate.wait(30))
+    for number in range(200):
+        threads.begin(str(number), lambda asked: None)
+    gate.set()
+    ended, until = [], time.monotonic() + 30
+    while len(ended) < 201:
+        ended += [one.job for one in threads.take()]
+        assert time.monotonic() < until
+    assert ended == ["first", *map(str, range(200))]
+    threads.close()
+
+
+def test_a_call_that_fails_rings_at_once_whatever_waits():
+    rang, gate = threading.Event(), threading.Event()
+    threads = StepThreads(rang.set, 1)
+
+    def fail(asked):
+        raise ValueError
+
+    threads.begin("bad", fail)
+    threads.begin("next", lambda asked: gate.wait(30))
+    for number in range(50):
+        threads.begin(str(number), lambda asked: None)
+    assert rang.wait(30)
+    gate.set()
+    threads.close()

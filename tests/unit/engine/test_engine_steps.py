@@ -23,6 +23,7 @@ from treadle.engine.news import (
     Opened,
     Order,
     RemoveTemporary,
+    Running,
     Sealed,
     Started,
 )
@@ -101,6 +102,74 @@ def started(commands: list[Order]) -> list[str]:
 
 def cancelled(commands: list[Order]) -> list[str]:
     return [job for one in commands if isinstance(one, Cancel) for job in one.jobs]
+
+
+# Launched ahead
+
+
+def test_steps_in_threads_are_launched_ahead_and_wait_without_being_told_as_started() -> None:
+    drive = Drive(*[step(f"@{at}") for at in range(6)], budget=Budget(slots=2, ahead=2))
+    assert started(drive.commands) == ["@0", "@1", "@2", "@3"]
+    drive.start("@0", "@1")
+    drive.start("@2", "@3", running=False)
+    assert _told(drive) == ["@0", "@1"]
+    assert drive.machine.state("@2") is State.SUBMITTED
+    assert started(drive.end("@0")) == ["@4"]
+    drive.tell(Running("@2", drive.n["@2"]))
+    assert _told(drive) == ["@0", "@1", "@2"]
+    assert drive.machine.state("@2") is State.RUNNING
+    drive.end("@3")  # it need not have been told as running
+    assert drive.ends() == {"@0": End.SUCCEEDED, "@3": End.SUCCEEDED}
+
+
+def _told(drive: Drive) -> list[str]:
+    return [event.task for event in drive.events if isinstance(event, AttemptStarted)]
+
+
+def test_a_deferred_step_gives_its_place_in_the_line_back() -> None:
+    drive = Drive(*[step(f"@{at}") for at in range(4)], budget=Budget(slots=1, ahead=1))
+    drive.start("@0")
+    drive.start("@1", running=False)
+    assert started(drive.defer("@1")) == ["@2"]
+
+
+def test_after_a_failure_only_what_still_waits_is_withdrawn() -> None:
+    drive = Drive(*[step(f"@{at}") for at in range(5)], budget=Budget(slots=2, ahead=2))
+    drive.start("@0", "@1")
+    drive.start("@2", "@3", running=False)
+    drive.tell(Running("@2", drive.n["@2"]))
+    (command,) = drive.end("@0", BAD)
+    assert command == Cancel((f"job {drive.n['@3']}",), waiting=True)
+    drive.end("@3", Outcome(reason=EndReason.CANCELLED))
+    drive.end("@1")
+    drive.end("@2")
+    assert drive.ends()["@3"] is End.CANCELLED
+    assert drive.machine.finished
+    assert drive.machine.counts[End.CANCELLED] == 2
+
+
+def test_an_interrupt_ends_what_waits_as_well_as_what_runs() -> None:
+    drive = Drive(*[step(f"@{at}") for at in range(3)], budget=Budget(slots=1, ahead=1))
+    drive.start("@0")
+    drive.start("@1", running=False)
+    (command,) = drive.tell(Interrupted())
+    assert command == Cancel(("job 1", "job 2"))
+
+
+def test_with_steps_in_processes_nothing_is_launched_ahead() -> None:
+    made = [step(f"@{at}") for at in range(4)]
+    drive = Drive(*made, step("@p", where=Where.PROCESS), budget=Budget(slots=2, ahead=10))
+    assert len(started(drive.commands)) == 2
+
+
+def test_from_when_a_step_in_a_process_joins_nothing_is_launched_ahead() -> None:
+    drive = Drive(*[step(f"@{at}") for at in range(6)], budget=Budget(slots=1, ahead=1), more=True)
+    assert started(drive.commands) == ["@0", "@1"]
+    drive.start("@0")
+    drive.start("@1", running=False)
+    assert started(drive.add(step("@p", where=Where.PROCESS))) == []
+    assert started(drive.end("@0")) == []
+    assert len(started(drive.end("@1"))) == 1
 
 
 # Slots
