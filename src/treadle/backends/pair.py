@@ -11,12 +11,16 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from treadle.engine.backend import (
     Abilities,
     Accepted,
+    Adoptee,
     ExecutorBackend,
     JobReport,
     Refused,
+    Remark,
     Submission,
     keep_line,
     withdraw,
@@ -92,6 +96,25 @@ class PairBackend:
         self._jobs[shown] = (part, own)
         self._shown[id(part), own] = shown
 
+    def adopt(self, batch: Sequence[Adoptee]) -> list[Accepted | Refused]:
+        """Take over attempts of earlier runs (see `Adopting`): those of the other backend; no process of this
+        machine outlives its driver."""
+        own = getattr(self._other, "adopt", None)
+        answers: list[Accepted | Refused] = [Refused("it ended with its driver")] * len(batch)
+        chosen = [at for at, one in enumerate(batch) if self.part(one.submission.task) is self._other]
+        if own is not None and chosen:
+            for at, answer in zip(chosen, own([batch[at] for at in chosen]), strict=True):
+                answers[at] = self._taken(self._other, answer)
+        return answers
+
+    def remarks(self) -> list[Remark]:
+        """What there is to say of either (see `Remarking`)."""
+        said: list[Remark] = []
+        for part in (self._local, self._other):
+            own = getattr(part, "remarks", None)
+            said += own() if own is not None else []
+        return said
+
     def poll(self, jobs: Sequence[str]) -> list[JobReport]:
         adopted = [job for job in jobs if job not in self._jobs]
         for job in adopted:  # only what outlives a driver can be
@@ -104,11 +127,9 @@ class PairBackend:
 
     def _told(self, part: ExecutorBackend, report: JobReport) -> JobReport:
         shown = self._shown[id(part), report.job]
-        if report.outcome is not None:
+        if report.outcome is not None and not report.provisional:
             del self._jobs[shown], self._shown[id(part), report.job]
-        if shown == report.job:
-            return report
-        return JobReport(job=shown, status=report.status, reason=report.reason, outcome=report.outcome)
+        return report if shown == report.job else replace(report, job=shown)
 
     def _of(self, part: ExecutorBackend, jobs: Sequence[str]) -> list[str]:
         """Those of these jobs that a part has, by its own ids."""
