@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from treadle.api.steps_report import AttemptError, RunReport, StepReport, StepRunError, StepWarning
     from treadle.backends.client_jobs import JobHandle, JobRequest
     from treadle.backends.clients import LocalClient, RayClient, current_client, use_client
+    from treadle.backends.cluster.client import ClusterClient
     from treadle.base.errors import (
         CycleError,
         OptionError,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AttemptError",
     "BackendDriver",
+    "ClusterClient",
     "CycleError",
     "ExecutorBackend",
     "JobHandle",
@@ -68,6 +70,7 @@ __all__ = [
 _HOMES = {
     "AttemptError": "treadle.api.steps_report",
     "BackendDriver": "treadle.engine.loop",
+    "ClusterClient": "treadle.backends.cluster.client",
     "CycleError": "treadle.base.errors",
     "ExecutorBackend": "treadle.engine.backend",
     "JobHandle": "treadle.backends.client_jobs",

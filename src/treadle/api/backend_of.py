@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from treadle.api.cluster import local_rules
@@ -16,14 +18,13 @@ from treadle.engine.backend import ExecutorBackend
 from treadle.plan.task import ScheduledPlan, Where
 from treadle.rules.schema import Cluster
 
+if TYPE_CHECKING:
+    from treadle.backends.cluster.backend import ClusterBackend
+    from treadle.backends.cluster.settings import ClusterSettings
+
 
 def backend_of(
-    view: View,
-    *,
-    mask: Mask,
-    unsafe_locks: bool,
-    more: bool,
-    run: RunFolder | None = None,
+    view: View, *, mask: Mask, unsafe_locks: bool, more: bool, run: RunFolder | None = None
 ) -> ExecutorBackend:
     """The backend for a view; `more`: steps of any kind may join the run, whose folder is `run`."""
     local = LocalBackend(gpus=gpus_here(), book=view.book, unsafe_locks=unsafe_locks, mask=mask)
@@ -45,7 +46,12 @@ def _other(
     cluster = view.workflow.cluster
     if cluster is not None and cluster.is_scheduler:
         _refuse_another_client(view, cluster, more)
-        return scheduler_of(view, cluster, mask=mask, run=run)
+        backend = scheduler_of(view, cluster, mask=mask, run=run)
+        if view.book is None:
+            return backend
+        from treadle.backends.cluster.steps import SteppedCluster
+
+        return SteppedCluster(backend, view.book, unsafe_locks=unsafe_locks, mask=mask)
     to_client = view.book is not None and (more or uses_client(view.plan))
     if cluster is not None and cluster.backend == "ray":
         from treadle.backends.clients import RayClient, client_named, current_client
@@ -62,6 +68,9 @@ def _other(
         client = current_client()
     else:
         return None
+    settings = getattr(client, "settings", None)
+    if settings is not None and run is not None:
+        _write_settings(run, settings)
     return client.backend(
         book=view.book,
         workdir=view.workdir,
@@ -71,9 +80,12 @@ def _other(
     )
 
 
-def scheduler_of(
-    view: View, cluster: Cluster, *, mask: Mask, run: RunFolder | None = None
-) -> ExecutorBackend:
+def _write_settings(run: RunFolder, settings: ClusterSettings) -> None:
+    """How the scheduler of a run is used, for commands that come later."""
+    write_whole(run.backend, msgspec.json.format(msgspec.json.encode(settings)) + b"\n")
+
+
+def scheduler_of(view: View, cluster: Cluster, *, mask: Mask, run: RunFolder | None = None) -> ClusterBackend:
     """The scheduler of a view; how it is used is written into the folder of the run."""
     from treadle.backends.cluster.backend import ClusterBackend
     from treadle.backends.cluster.configured import settings_of
@@ -85,11 +97,10 @@ def scheduler_of(
         run=run,
         flowdir=view.workflow.folder,
         user=current_user(),
-        book=view.book,
         mask=mask,
     )
     if run is not None:
-        write_whole(run.backend, msgspec.json.format(msgspec.json.encode(settings)) + b"\n")
+        _write_settings(run, settings)
     return backend
 
 

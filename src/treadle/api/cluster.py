@@ -10,7 +10,7 @@ from treadle.base.place import Diagnostic, Severity
 from treadle.rules.schema import Workflow
 
 if TYPE_CHECKING:
-    from treadle.api.pipe import View
+    from treadle.api.pipe import Request, View
 
 
 def with_cluster_checked(workflow: Workflow) -> Workflow:
@@ -25,6 +25,25 @@ def with_cluster_checked(workflow: Workflow) -> Workflow:
 
     settings_of(cluster, workflow.rules)
     return replace(workflow, warnings=(*workflow.warnings, *idle(cluster, workflow.rules)))
+
+
+def choose_client(request: Request, flowdir: str) -> None:
+    """Let steps go to the backend that was chosen, unless TREADLE_CLIENT or `use_client` says otherwise."""
+    if not request.profiles and not request.backend:
+        return
+    from treadle.backends import clients
+    from treadle.rules.profile.cluster import cluster_of_profiles
+
+    cluster = cluster_of_profiles(request.profiles, request.backend, flowdir)
+    if cluster is None or cluster.backend == "local":
+        return
+    if cluster.backend == "ray":
+        clients.choose_client(clients.client_named("ray"))
+        return
+    from treadle.backends.cluster.client import ClusterClient
+    from treadle.backends.cluster.configured import settings_of
+
+    clients.choose_client(ClusterClient(settings_of(cluster)))
 
 
 def local_rules(workflow: Workflow) -> frozenset[str] | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.api.cluster import with_cluster_checked
+from treadle.api.cluster import choose_client, with_cluster_checked
 from treadle.api.errors import with_the_rest
 from treadle.base.disk import disk_error
 from treadle.base.errors import OptionError, PlanError, WorkflowError
@@ -220,6 +220,7 @@ def _modules(workflow: Workflow, request: Request, workdir: str) -> Modules | No
         return None
     from treadle.api.mixed import Modules
 
+    choose_client(request, workflow.folder)
     return Modules(workflow, request, workdir)
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.api import pipeline
+from treadle.api.cluster import choose_client
 from treadle.api.pipe import Planned, Request, work_folder
 from treadle.api.step_names import StepNames
 from treadle.api.steps_pipe import Places, client_is_local, steps_planned
@@ -43,6 +44,7 @@ def open_pipeline(request: Request) -> Opened:
     if request.workdir:
         file = os.path.abspath(file)
         os.chdir(workdir)  # what the file reads is seen from where its steps will run
+    choose_client(request, os.path.dirname(os.path.abspath(file)))
     found = pipeline.load(file, entry, request.config)
     return Opened(found, places_of(request, workdir), (*request.targets, *filter(None, (found.picked,))))
 

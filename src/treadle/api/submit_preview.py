@@ -55,7 +55,7 @@ def sendings_of(view: View) -> Sendings:
         for level, tasks in enumerate(_stages(view, here), 1):
             batch = [_submission(view, task, run, number + at) for at, task in enumerate(tasks, 1)]
             number += len(batch)
-            for script, argv in backend.preview(batch):  # type: ignore[attr-defined]
+            for script, argv in backend.preview(batch):
                 sent.append(Sending(level, mask.text(script), tuple(map(mask.text, argv))))
     finally:
         backend.close()

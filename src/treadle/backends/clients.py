@@ -79,7 +79,7 @@ class LocalClient:
         self._tether: tuple[int, int] | None = None
 
     def submit(self, request: JobRequest) -> JobHandle:
-        _refuse_request(self, request)
+        refuse_request(self, request)
         if self._jobs is None:
             self._jobs = self._start()
         return self._jobs.submit(request)
@@ -95,7 +95,7 @@ class LocalClient:
         atexit.register(self.close)
         return BackendJobs(
             self.backend(),
-            _folder(),
+            new_folder(),
             wrap=lambda argv: tethered_argv(argv, reader),
             env={CLIENT: self.address},
         )
@@ -161,9 +161,9 @@ class RayClient:
     def submit(self, request: JobRequest) -> JobHandle:
         from treadle.backends.client_jobs import BackendJobs
 
-        _refuse_request(self, request)
+        refuse_request(self, request)
         if self._jobs is None:
-            folder = _folder()
+            folder = new_folder()
             workdir = os.path.dirname(os.path.dirname(os.path.dirname(folder.root)))
             self._jobs = BackendJobs(self.backend(workdir=workdir), folder)
         return self._jobs.submit(request)
@@ -222,8 +222,15 @@ def use_client(client: Client | str) -> Iterator[Client]:
         _chosen.reset(token)
 
 
+def choose_client(client: Client) -> None:
+    """Let `client` be the current one from here on, where nobody has chosen another."""
+    if _chosen.get() is None and CLIENT not in os.environ:
+        _chosen.set(client)
+
+
 def client_named(name: str) -> Client:
-    """The client of a name: `local` (or nothing), `ray`, `ray://host:port`, `host:port`; one for each name.
+    """The client of a name: `local` (or nothing), `ray`, `ray://host:port`, `host:port`, `slurm`, `pbs`,
+    `sge`, `lsf`, or a profile that names one of these; one for each name.
 
     Raises `StepError`.
     """
@@ -241,9 +248,14 @@ def _made(name: str) -> Client:
         return RayClient()
     if _RAY_ADDRESS.match(name):
         return RayClient(name)
+    from treadle.backends.cluster.client import ClusterClient, means_cluster
+
+    if means_cluster(name):
+        return ClusterClient(name)
     raise StepError(
         f"'{name}' names no client",
-        hint=f"{CLIENT} is local, ray, or the address of a Ray cluster: ray://host:10001, or host:6379",
+        hint=f"{CLIENT} is local, ray, the address of a Ray cluster (ray://host:10001, host:6379), slurm, "
+        "pbs, sge, lsf, or a profile",
         code="unknown-client",
     )
 
@@ -264,7 +276,8 @@ def refuse_impossible(client: Client, steps: Iterable[tuple[StepSpec, str]]) -> 
         raise StepError(found)
 
 
-def _refuse_request(client: Client, request: JobRequest) -> None:
+def refuse_request(client: Client, request: JobRequest) -> None:
+    """See that a client can do what a job asks for. Raises `StepError`."""
     asked, folder = request.resources, request.cwd or os.getcwd()
     if asked is not None and (cannot := _cannot(client, asked, folder)):
         raise StepError([_refusal(f"job '{request.name or 'job'}'", client, cannot)])
@@ -288,7 +301,7 @@ def _refusal(who: str, client: Client, cannot: list[str]) -> Diagnostic:
     )
 
 
-def _folder() -> RunFolder:
+def new_folder() -> RunFolder:
     """A new folder for the jobs of one client, below the work folder: on storage that nodes see."""
     from treadle.records.version import prepare
 

@@ -9,6 +9,7 @@ from treadle.backends.local_steps import LocalSteps
 from treadle.backends.payload import encode
 from treadle.engine.backend import JobReport, JobStatus, Submission
 from treadle.records.event import Outcome
+from treadle.steps.order import Order
 from treadle.steps.where import env_of
 
 
@@ -21,6 +22,11 @@ class RemoteSteps(LocalSteps):
         self._origins.ask(submission.cwd)
         order = self._order(submission, entry, tells=True)
         return encode(order, "")
+
+    def ordered(self, submission: Submission) -> Order:
+        """The order of a step for a worker that answers by a file."""
+        self._origins.ask(submission.cwd)
+        return self._order(submission, self._book[submission.task.id])
 
     def env(self, task: str) -> Mapping[str, str]:
         """The variables that a step asks for."""

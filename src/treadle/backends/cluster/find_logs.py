@@ -1,4 +1,4 @@
-"""What the wrapper or the scheduler said of an attempt, beside the log of its command; by the records alone."""
+"""What the wrapper or the scheduler said of an attempt, beside the log of its command; from records alone."""
 
 from __future__ import annotations
 

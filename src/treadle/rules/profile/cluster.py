@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from treadle.rules.profile.layers import Layered, Layers, layered
+from treadle.base.errors import WorkflowError
+from treadle.base.place import Severity
+from treadle.rules.profile.layers import Layered, Layers, layered, read_profiles
 from treadle.rules.schema import BACKENDS, Cluster, Partition
 from treadle.rules.toml.fields import CEILINGS, CLUSTER, FLOORS, PARTITION, Fields
 from treadle.rules.toml.kinds import take, wrong
+from treadle.rules.toml.lines import Spot
 from treadle.rules.toml.section import Findings, Section, clip
 
 _LIMITS = ("threads", "memory", "time_limit", "gpu", "nodes")
@@ -36,6 +39,20 @@ def read_cluster(own: Section, layers: Layers, backend: str, findings: Findings)
         profiles=tuple(one.file for one in layers.profiles),
         places=said.places(),
     )
+
+
+def cluster_of_profiles(profiles: Sequence[str], backend: str, flowdir: str) -> Cluster | None:
+    """The cluster that profiles name by themselves, without a workflow; `backend` stands above theirs.
+
+    Raises OptionError for a profile that there is not, WorkflowError with all that is wrong with them.
+    """
+    findings = Findings()
+    layers = Layers(read_profiles(profiles, flowdir, findings, site=True))
+    found = read_cluster(Section({}, Spot(), "cluster", "", findings), layers, backend, findings)
+    errors = [one for one in findings.found if one.severity is Severity.ERROR]
+    if errors:
+        raise WorkflowError(errors)
+    return found
 
 
 def _backend(said: Layered, backend: str, findings: Findings) -> str:
