@@ -6,6 +6,7 @@ import pathlib
 import time
 
 import pytest
+from story_steps import start_script
 
 from treadle import StepRunner, StepSpec
 
@@ -31,6 +32,32 @@ def test_a_chain_of_ten_thousand_steps_runs(tmp_path: pathlib.Path) -> None:
     started = time.monotonic()
     assert StepRunner(workdir=tmp_path).run([step]).counts == {"succeeded": 10_000}
     assert time.monotonic() - started < 60
+
+
+RUN = """
+import resource, time
+from treadle import StepRunner, StepSpec
+def nothing(out): pass
+steps = []
+for i in range({many}):
+    steps.append(StepSpec(f"s{{i}}", fn=nothing, deps={deps}))
+report = StepRunner().run(steps[-1:] if {deep} else steps)
+memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+print(report.counts["succeeded"], memory, time.process_time())
+"""
+
+
+@pytest.mark.big
+@pytest.mark.parametrize("deep", [False, True], ids=["wide", "deep"])
+def test_a_hundred_thousand_steps_run_in_bounded_memory_and_time(tmp_path: pathlib.Path, deep: bool) -> None:
+    text = RUN.format(many=MANY, deep=deep, deps="steps[-1:]" if deep else "()")
+    process = start_script(tmp_path, text)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    succeeded, megabytes, seconds = map(float, out.split())
+    assert succeeded == MANY
+    assert megabytes < 800
+    assert seconds < 60  # of CPU: what else is at work here does not count
 
 
 @pytest.mark.big
