@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from story_steps import Calls, put, run_script
+from story_trouble import mortal
 
 from treadle import StepRunner, StepSpec
 from treadle.api.pipe import Request
@@ -113,3 +114,50 @@ def test_a_rebuilt_development_version_is_a_file_or_a_folder_or_nothing_and_no_m
     made(lambda out: {"value": 1})
     assert not path.exists()
     assert sorted(one.name for one in made(folder("d")).iterdir()) == ["d"]
+
+
+def test_a_folder_that_nobody_may_write_to_can_be_rebuilt_and_discarded(tmp_path: pathlib.Path) -> None:
+    text = """
+        def make(out):
+            os.mkdir(out)
+            pathlib.Path(out, "x").write_text(str(time.time_ns()))
+            os.chmod(pathlib.Path(out, "x"), 0o400)
+            os.chmod(out, 0o500)
+        def fail(out):
+            make(out)
+            raise ValueError
+        step = StepSpec("step", fn=make, version="dev")
+        found = [(str(StepRunner().run([step])), pathlib.Path(step.output_path, "x").read_text())
+                 for _ in range(3)]
+        assert len(set(found)) == 3, found
+        assert os.stat(step.output_path).st_mode & 0o777 == 0o500
+        try:
+            StepRunner().run([StepSpec("bad", fn=fail)])
+        except StepRunError as error:
+            print(error.exceptions)
+        print(os.listdir(".treadle/artifacts/.treadle-artifacts/work"))
+        os.chmod(step.output_path, 0o700)
+    """
+    assert run_script(tmp_path, text, preexec_fn=mortal) == "(ValueError(),)\n[]\n"
+
+
+def test_what_may_not_be_written_or_read_is_told_with_its_path_and_stops_nothing_else(
+    tmp_path: pathlib.Path,
+) -> None:
+    text = """
+        def put(out):
+            pathlib.Path(out).write_text("x")
+        os.mkdir("closed", 0o500)
+        lost, fine = StepSpec("lost", fn=put, output_path_prefix="closed/x"), StepSpec("fine", fn=put)
+        try:
+            StepRunner().run([lost, fine])
+        except StepRunError as error:
+            print(error.report.counts, "closed/x" in str(error.exceptions[0]))
+        print(StepRunner(workdir="closed").run([fine], dry_run=True))
+        try:
+            StepRunner(workdir="closed").run([fine])
+        except Exception as error:
+            print(type(error).__name__, "closed/.treadle" in str(error), "permissions" in str(error))
+    """
+    told = run_script(tmp_path, text, preexec_fn=mortal)
+    assert told == "{'failed': 1, 'succeeded': 1} True\n1 will run\nDiskError True True\n"

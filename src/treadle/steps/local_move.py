@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import suppress
-from stat import S_IMODE
+from stat import S_IMODE, S_ISDIR
 
 from treadle.base.errors import DiskError
 from treadle.base.files import is_there, make_parents, remove, set_aside
@@ -76,10 +76,10 @@ def move_aside(places: ArtifactPlaces, placed: Placed) -> None:
         if os.lstat(places.path).st_ino == placed.inode:
             return
         try:
-            os.rename(places.path, aside)
+            _rename(places.path, aside)
         except FileNotFoundError:
             make_parents(aside)
-            os.rename(places.path, aside)
+            _rename(places.path, aside)
     except FileNotFoundError:
         return
 
@@ -88,7 +88,7 @@ def move_back(places: ArtifactPlaces, placed: Placed) -> None:
     """Undo `move_aside`: nothing is lost where the new output cannot be moved in."""
     aside = places.aside(placed.token)
     if is_there(aside) and not is_there(places.path):
-        os.rename(aside, places.path)
+        _rename(aside, places.path)
 
 
 def move_in(places: ArtifactPlaces, record: ArtifactRecord, placed: Placed) -> bool:
@@ -135,15 +135,20 @@ def _move(work: str, path: str, kind: Kind) -> None:
 
 def _move_folder(work: str, path: str) -> None:
     _refuse_over(path)  # rename(2) would replace an empty folder
+    _rename(work, path)
+
+
+def _rename(old: str, new: str) -> None:
+    """Rename, also a folder that may not be written to: its `..` is, and needs the permission for once."""
     try:
-        os.rename(work, path)
-    except PermissionError:  # its `..` is written, too
-        mode = S_IMODE(os.stat(work).st_mode)
-        if mode & 0o200:
+        os.rename(old, new)
+    except PermissionError:
+        mode = os.lstat(old).st_mode
+        if not S_ISDIR(mode) or mode & 0o200:
             raise
-        os.chmod(work, mode | 0o200)
-        os.rename(work, path)
-        os.chmod(path, mode)
+        os.chmod(old, S_IMODE(mode) | 0o200)
+        os.rename(old, new)
+        os.chmod(new, S_IMODE(mode))
 
 
 def _refuse_over(path: str) -> None:
