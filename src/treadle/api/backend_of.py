@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from treadle.api.cluster import local_rules
-from treadle.api.pipe import View
+from treadle.api.view import View
 from treadle.backends.local import LocalBackend
 from treadle.base.errors import OptionError
 from treadle.base.files import write_whole

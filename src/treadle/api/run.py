@@ -15,8 +15,8 @@ from treadle import __version__
 from treadle.api.alone import alone, needs_lock, pulse
 from treadle.api.backend_of import backend_of
 from treadle.api.cluster import beyond_backend, local_rules
-from treadle.api.pipe import Request, View, mask_of, plan_of, secrets_of, view_of
 from treadle.api.session import Recovered, Session, hold, record
+from treadle.api.view import Request, View, mask_of, secrets_of, view_of
 from treadle.base.errors import PlanError
 from treadle.base.files import write_whole
 from treadle.base.layout import RunFolder, StateFolder
@@ -111,6 +111,8 @@ def run(request: Request, options: RunOptions, front: Front) -> RunReport:
     records nor do inputs that are missing. It is expanded again when attempts of a killed run had to be
     cleaned up, since the listing may have changed by that.
     """
+    from treadle.api.pipe import plan_of  # runs of steps alone start without all that reads workflow files
+
     planned = plan_of(request)
     first = None if os.path.lexists(StateFolder(planned.workdir).root) else view_of(planned, request, Past())
     mask = mask_of(planned.workflow)
@@ -138,6 +140,7 @@ def run(request: Request, options: RunOptions, front: Front) -> RunReport:
 def _without_dead(session: Session, view: View, request: Request, options: RunOptions) -> View:
     """The view, jobs in flight that cannot be reached from here refused, or given up where that is wished."""
     from treadle.api.adoption import elsewhere, give_up, refuse_elsewhere
+    from treadle.api.pipe import plan_of
 
     lost = elsewhere(view, session.past)
     if not (lost and options.assume_dead):

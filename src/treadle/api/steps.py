@@ -99,8 +99,8 @@ class StepRunner:
         return used
 
     def _places(self) -> Places:
-        from treadle.api.pipe import work_folder
         from treadle.api.steps_pipe import Places, client_is_local
+        from treadle.api.view import work_folder
         from treadle.steps.paths import default_prefix, is_url
 
         workdir = work_folder("", self._workdir)

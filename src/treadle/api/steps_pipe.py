@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.api.pipe import Planned
+from treadle.api.view import Planned
 from treadle.base.names import step_id
 from treadle.decide.reason import Decision, Verdict
 from treadle.plan.build import build

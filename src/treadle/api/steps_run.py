@@ -15,7 +15,6 @@ from itertools import islice
 from msgspec import Struct
 
 from treadle.api.alone import alone, needs_lock
-from treadle.api.pipe import View
 from treadle.api.run import RunOptions, carry_out
 from treadle.api.session import Session, hold
 from treadle.api.step_names import StepNames
@@ -25,6 +24,7 @@ from treadle.api.steps_report import RunReport, StepWarning
 from treadle.api.steps_source import Route, growth_of, stream_of
 from treadle.api.steps_stream import Stream
 from treadle.api.steps_tally import StepTally
+from treadle.api.view import View
 from treadle.base.layout import StateFolder
 from treadle.base.mask import Mask
 from treadle.records.past import Past, load_past

@@ -8,10 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.api.alone import needs_lock
-from treadle.api.pipe import Planned, Request, View, view_of
 from treadle.api.session import Session
 from treadle.api.steps_pipe import Looker, Places, steps_planned
 from treadle.api.steps_stream import Standing, Stream, Trip
+from treadle.api.view import Planned, Request, View, view_of
 from treadle.records.past import Past
 from treadle.rules.schema import Workflow
 from treadle.steps.book import StepBook

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from treadle.api.pipe import View
+from treadle.api.view import View
 from treadle.base.errors import StepError
 from treadle.decide.reason import Verdict
 from treadle.engine.source import Batch

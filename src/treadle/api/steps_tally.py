@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from treadle.api.pipe import View
 from treadle.api.session import Recovered
 from treadle.api.steps_report import AttemptError, RunReport, StepReport, StepRunError, failure_message
+from treadle.api.view import View
 from treadle.base.errors import SchedulerError, StepError, TreadleError, WorldError
 from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
