@@ -41,16 +41,29 @@ class Handover:
         self._flights = flights
         self._by = by
         self._mask = mask
-        self._told = False  # our own journal has them
+        self._told: set[str] = set()  # names of those that our own journal has
+        self._written = 0  # events that are written already of those that will be handed in again
 
     def write(self, events: Sequence[Event]) -> None:
         """Write the events of one turn. Raises `DiskError` (none counts: hand them in again), `LockError`."""
-        if self._told and self._flights and events and isinstance(events[-1], RunEnded):
-            self._hand_over()
-        self._records.write(events)
-        if self._flights:
-            self._told = self._told or any(isinstance(one, AttemptSubmitted) and one.run for one in events)
+        events, self._written = events[self._written :], 0
+        if not self._flights:
+            self._records.write(events)
+        elif events and isinstance(events[-1], RunEnded):
+            self._write(events[:-1])
+            try:
+                self._hand_over()
+                self._records.write(events[-1:])
+            except DiskError:
+                self._written = len(events) - 1
+                raise
+        else:
+            self._write(events)
             self._try()
+
+    def _write(self, events: Sequence[Event]) -> None:
+        self._records.write(events)
+        self._told.update(one.name for one in events if isinstance(one, AttemptSubmitted) and one.run)
 
     def sync(self) -> None:
         """See all events onto the disk. Raises `DiskError`."""
@@ -58,13 +71,15 @@ class Handover:
         self._try()
 
     def _try(self) -> None:
-        if self._told and self._flights:
+        if self._flights:
             try:
                 self._hand_over()
             except DiskError:
                 pass  # again at the next write, and the run does not end before
 
     def _hand_over(self) -> None:
-        self._records.sync()
-        hand_over(self._state, self._flights, self._by, mask=self._mask)
-        self._flights = ()
+        told = [one for one in self._flights if one.name in self._told]
+        if told:
+            self._records.sync()
+            hand_over(self._state, told, self._by, mask=self._mask)
+            self._flights = [one for one in self._flights if one.name not in self._told]

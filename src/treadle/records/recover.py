@@ -33,6 +33,7 @@ from treadle.records.runs import owner_is_gone
 from treadle.records.version import migrate
 
 UNKNOWN_EXIT = -1  # exit code of a run whose end nobody saw
+_LATER = "later"  # in the place of a run, where it is not known which
 
 
 class Recovery(Struct, frozen=True, kw_only=True):
@@ -65,8 +66,8 @@ def recover(
     migrate(state)
     checkpoint = Checkpoint.open(state, mask=mask)
     lines = read_checkpoint(state.checkpoint) or []
-    killed: list[Journaled] = []
-    dead: list[tuple[RunFolder, Journaled]] = []
+    killed: list[tuple[RunFolder, Journaled]] = []
+    flying: list[tuple[RunFolder, Journaled, Flights]] = []
     live: list[Journaled] = []
     flights = Flights()
     try:
@@ -78,26 +79,56 @@ def recover(
             if lock is not None:
                 lock.check()
             flights.add(found.events)
-            dead.append((folder, found))
+            own = Flights()
+            own.add(found.events)
+            if own.by_key:
+                flying.append((folder, found, own))
             if not is_left(found.events):
                 lines += _copy(folder, found, checkpoint, lines, mask)
                 if clean is not None:
                     clean(interrupted(found.events))
-                _leave_or_end(folder, found, len(flights.of(folder.run)), mask)
-                killed.append(found)
-        for folder, found in dead:  # what a later one took over before it could tell the earlier one
-            if is_left(found.events) and not flights.of(folder.run):
+                killed.append((folder, found))
+            if not own.by_key:
                 _leave_or_end(folder, found, 0, mask)
+        for folder, found, own in flying:
+            _settle_claims(folder, found, own, flights, mask)
     finally:
         checkpoint.close()
     past = _recovered(state, lines, live)
     past.flights = flights.by_key
     return Recovery(
         past=past,
-        interrupted=tuple(one for found in killed for one in interrupted(found.events)),
-        runs=tuple(folder.run for folder, found in dead if any(found is one for one in killed)),
-        torn=sum(found.torn for found in killed),
+        interrupted=tuple(one for _, found in killed for one in interrupted(found.events)),
+        runs=tuple(folder.run for folder, _ in killed),
+        torn=sum(found.torn for _, found in killed),
     )
+
+
+def _settle_claims(
+    folder: RunFolder, found: Journaled, own: Flights, flights: Flights, mask: Mask | None
+) -> None:
+    """Leave a run open for the jobs that are its own. Those that a later one took over, and perhaps saw end,
+    before it could tell this one, are told of now: once the later one has ended nobody could any more."""
+    kept = len(flights.of(folder.run))
+    if kept == len(own.by_key) and is_left(found.events):
+        return
+    events = [
+        _handed_over(one, folder.run, _holder(flights, key))
+        for key, one in own.by_key.items()
+        if _holder(flights, key) != folder.run
+    ]
+    _leave_or_end(folder, found, kept, mask, events)
+
+
+def _holder(flights: Flights, key: str) -> str:
+    """The run that has the job of a task by now; where it has ended, some later one saw that."""
+    flight = flights.by_key.get(key)
+    return flight.holder if flight is not None else _LATER
+
+
+def _handed_over(one: Interrupted, holder: str, by: str) -> AttemptHandedOver:
+    run = one.run if one.run != holder else ""
+    return AttemptHandedOver(time=time.time(), task=one.task, n=one.n, by=by, run=run)
 
 
 def hand_over(
@@ -113,13 +144,7 @@ def hand_over(
         found = read_journal(folder.events)
         if found.events and isinstance(found.events[-1], RunEnded):
             continue
-        events: list[Event] = [
-            AttemptHandedOver(
-                time=time.time(), task=one.task, n=one.n, by=by, run=one.run if one.run != holder else ""
-            )
-            for one in flights
-            if one.holder == holder
-        ]
+        events: list[Event] = [_handed_over(one, holder, by) for one in flights if one.holder == holder]
         left = Flights()
         left.add([*found.events, *events])
         _leave_or_end(folder, found, len(left.by_key), mask, events)
