@@ -124,3 +124,24 @@ def local(local_with):
 @pytest.fixture
 def with_gpus(local_with):
     return local_with(gpus=("0", "1", "GPU-7"))
+
+
+@pytest.fixture
+def world_with(tmp_path):
+    """Makes a world with a fake scheduler: `world_with("slurm", slots=8)`."""
+    from cluster_world import World
+
+    made = []
+
+    def make(kind: str = "slurm", **site) -> World:
+        made.append(World(tmp_path, kind, site))
+        return made[-1]
+
+    yield make
+    for world in made:
+        world.close()
+
+
+@pytest.fixture
+def world(world_with):
+    return world_with()

@@ -187,12 +187,11 @@ class ClusterBackend:
         if not self._news:
             return []
         self._news = False
-        reports: list[JobReport] = []
-        for job in jobs:
-            held = self._by_name.get(job)
-            if held is not None and self._changed.pop(id(held), None) is not None:
-                reports.append(held.report())
-        return reports
+        asked = set(jobs)
+        told = [held for held in self._changed.values() if held.name in asked]
+        for held in told:
+            del self._changed[id(held)]
+        return [held.report() for held in told]
 
     def _turn(self) -> None:
         """Take in what was answered, and do what is due."""
@@ -230,7 +229,7 @@ class ClusterBackend:
         for held in sent.held:
             self._register(held)
             self._tell(held)
-            if held.cancelled:
+            if held.cancelled and held.id:
                 self._canceller.add(held)
             if held.row is None:  # it was adopted: what it left may be all that there is
                 heapq.heappush(self._timers, (now, id(held), held))

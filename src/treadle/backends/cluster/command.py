@@ -108,6 +108,8 @@ class Commands:
 
     def close(self) -> None:
         """End the commands that still run, and give the descriptor back."""
+        if self._closed:
+            return
         self._aside.close()
         with self._lock:
             self._closed = True

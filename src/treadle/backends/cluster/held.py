@@ -94,10 +94,11 @@ class Held:
         self.submission = None
 
     def facts(self, now: float, polled: float | None, accounting: bool) -> Facts:
-        """All that is known of it."""
+        """All that is known of it. Silence is no evidence: only from the first answer on that does not know
+        it does it count as unknown."""
         return Facts(
             now=now,
-            known=self.known,
+            known=self.known if self.over is None else max(self.known, self.over),
             row=self.row,
             last=self.last,
             polled=polled if polled is not None and polled >= self.sent_at else None,

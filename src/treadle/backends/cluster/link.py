@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from treadle.backends.cluster.command import Commands, Outage, outage_limit
 from treadle.backends.cluster.dialect import Dialect
 from treadle.backends.cluster.dialects import dialect_of
@@ -26,10 +28,23 @@ class Link:
         self.clock = clock or RealClock()
         self.dialect: Dialect = dialect_of(settings, user=user)
         self.commands = Commands(self.dialect, settings, workdir)
+        if settings.backend == "pbs" and not settings.dialect:
+            self._choose_dialect()
         self.outage = Outage()
         self.longest: int | None = None  # the longest time limit in flight, in seconds
         self.failure: SchedulerError | None = None
         self._remarks: list[Remark] = []
+
+    def _choose_dialect(self) -> None:
+        """Ask which PBS it is. Where nobody answers, it is taken for OpenPBS."""
+        from treadle.backends.cluster.pbs import dialect_from_version, version_question
+
+        try:
+            found = dialect_from_version(self.commands.run(version_question()))
+        except SchedulerError:  # no PBS here: nothing more than a preview can come
+            return
+        if found:
+            self.dialect = dialect_of(replace(self.settings, dialect=found), user=self.user)
 
     def now(self) -> float:
         return self.clock.monotonic()

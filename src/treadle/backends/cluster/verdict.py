@@ -264,13 +264,13 @@ class _Case:
 
     def _success(self, exit: ExitFile, *, remove: bool = False) -> Ended:
         open_ = self.facts.accounting and self.settled is None
-        made = outcome(Reason(EndReason.OK), exit, self.facts.account, self.facts.row)
+        made = outcome(Reason(EndReason.OK), exit, self.facts.account, self.facts.row or self.facts.last)
         return Ended(outcome=made, evidence="exit", provisional=open_, remove=remove)
 
     def _end(self, reason: Reason, evidence: str, *, remove: bool = False) -> Ended:
         if self.facts.cancelled and reason.reason in (EndReason.APP, EndReason.LOST, *_REQUEUEABLE):
             reason = Reason(EndReason.CANCELLED, reason.message)
-        made = outcome(reason, self.exit, self.facts.account, self.facts.row)
+        made = outcome(reason, self.exit, self.facts.account, self.facts.row or self.facts.last)
         exclude = made.host if reason.reason is EndReason.NODE else ""
         return Ended(outcome=made, evidence=evidence, remove=remove, exclude=exclude)
 
