@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -14,9 +14,11 @@ from treadle.base.files import write_whole
 from treadle.base.layout import RunFolder
 from treadle.base.machine import gpus_here
 from treadle.base.mask import Mask
+from treadle.base.plugins import BACKENDS as PLUGINS
+from treadle.base.plugins import load_plugin
 from treadle.engine.backend import ExecutorBackend
 from treadle.plan.task import ScheduledPlan, Where
-from treadle.rules.schema import Cluster
+from treadle.rules.schema import BACKENDS, Cluster
 
 if TYPE_CHECKING:
     from treadle.backends.cluster.backend import ClusterBackend
@@ -52,6 +54,8 @@ def _other(
         from treadle.backends.cluster.steps import SteppedCluster
 
         return SteppedCluster(backend, view.book, unsafe_locks=unsafe_locks, mask=mask)
+    if cluster is not None and cluster.backend not in BACKENDS:
+        return _added(cluster, view.workdir)
     to_client = view.book is not None and (more or uses_client(view.plan))
     if cluster is not None and cluster.backend == "ray":
         from treadle.backends.clients import RayClient, client_named, current_client
@@ -78,6 +82,12 @@ def _other(
         mask=mask,
         pools=[name for name, _ in view.plan.pools],
     )
+
+
+def _added(cluster: Cluster, workdir: str) -> ExecutorBackend:
+    """A backend that an installed package adds."""
+    made = load_plugin(PLUGINS, cluster.backend)(workdir=workdir, settings=dict(cluster.values))
+    return cast("ExecutorBackend", made)
 
 
 def _write_settings(run: RunFolder, settings: ClusterSettings) -> None:

@@ -6,8 +6,10 @@ of the parts.
 
 from __future__ import annotations
 
+import math
 import select
 import sys
+import time
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -44,6 +46,7 @@ class PairBackend:
         self._local_rules = None if local_rules is None else frozenset(local_rules)
         self._jobs: dict[str, tuple[ExecutorBackend, str]] = {}
         self._shown: dict[tuple[int, str], str] = {}
+        self._due: dict[int, float] = {}
         self._news = Either([local.fileno(), other.fileno()])
         here, there = local.abilities, other.abilities
         self._abilities = Abilities(
@@ -121,7 +124,8 @@ class PairBackend:
             self._know(self._other, job, job)
         reports: list[JobReport] = []
         for part in (self._local, self._other):
-            if adopted or _has_news(part):
+            if adopted or self._is_due(part):
+                self._due.pop(id(part), None)
                 reports += [self._told(part, one) for one in part.poll(self._of(part, jobs))]
         return reports
 
@@ -165,8 +169,20 @@ class PairBackend:
         return self._news.fileno()
 
     def next_timeout(self) -> float | None:
-        wishes = [wish for part in (self._local, self._other) if (wish := part.next_timeout()) is not None]
-        return min(wishes, default=None)
+        now = time.monotonic()
+        for part in (self._local, self._other):
+            if (wish := part.next_timeout()) is not None:
+                self._due[id(part)] = min(self._due.get(id(part), now + wish), now + wish)
+            else:
+                self._due.pop(id(part), None)
+        return max(0.0, min(self._due.values()) - now) if self._due else None
+
+    def _is_due(self, part: ExecutorBackend) -> bool:
+        """Whether a part has news, or its wish has come: the other one's must not make it ask its scheduler.
+
+        A wish counts from when it was first told: many parts tell the same one each time.
+        """
+        return self._due.get(id(part), math.inf) <= time.monotonic() or _has_news(part)
 
     def close(self) -> None:
         self._news.close()

@@ -140,8 +140,8 @@ def add_workflow(parser: argparse.ArgumentParser, *, targets: str = "TARGET") ->
         "--backend",
         default="",
         metavar="NAME",
-        choices=BACKENDS,
-        help=f"where to run: {', '.join(BACKENDS)} (default: what the profile says, else local)",
+        help=f"where to run: {', '.join(BACKENDS)}, or one that a package adds (default: what the profile "
+        "says, else local)",
     )
     parser.add_argument(
         "--set",

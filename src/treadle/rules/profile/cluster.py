@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from treadle.base.errors import WorkflowError
-from treadle.base.place import Severity
+from treadle.base.place import Place, Severity
+from treadle.base.plugins import BACKENDS as PLUGINS
+from treadle.base.plugins import plugin_names
 from treadle.rules.profile.layers import Layered, Layers, layered, read_profiles
 from treadle.rules.schema import BACKENDS, Cluster, Partition
 from treadle.rules.toml.fields import CEILINGS, CLUSTER, FLOORS, PARTITION, Fields
@@ -57,14 +59,18 @@ def cluster_of_profiles(profiles: Sequence[str], backend: str, flowdir: str) -> 
 
 def _backend(said: Layered, backend: str, findings: Findings) -> str:
     """The backend that was named, on the command line or in a table."""
+    place = Place("the command line", 0, "", "--backend")
     if not backend:
         backend = said.values.get("backend", "")
-        if backend and backend not in BACKENDS:
-            hint = findings.guess(backend, BACKENDS) or f"one of: {', '.join(BACKENDS)}"
-            message = f"there is no backend '{clip(backend)}'"
-            findings.error("unknown-backend", message, said.at("backend"), hint)
-            return ""
-    return backend
+        place = said.at("backend") if backend else place
+    if not backend or backend in BACKENDS:
+        return backend
+    known = [*BACKENDS, *plugin_names(PLUGINS)]
+    if backend in known:
+        return backend
+    hint = findings.guess(backend, known) or f"one of: {', '.join(known)}"
+    findings.error("unknown-backend", f"there is no backend '{clip(backend)}'", place, hint)
+    return ""
 
 
 def _bounds(layers: Layers, name: str) -> list[Section]:
