@@ -263,6 +263,7 @@ class LocalSteps:
         """Seconds until `take` must be called whatever happens (None: only when `reader` is readable)."""
         if self._news:
             return 0.0
+        self._threads.go_on()
         at = self._threads.next_at()
         return None if at is None else max(0.0, at - time.monotonic())
 

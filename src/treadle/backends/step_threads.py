@@ -58,8 +58,9 @@ class StepThreads:
     """Runs calls in daemon threads in their order, `most` at once (None: as many as there are calls).
 
     `ring` is called when one ended; while many short ones wait in line, only now and then. Calls see the
-    context variables of who began them. They get a function that says whether they are to end. All methods
-    are for one thread.
+    context variables of who began them. They get a function that says whether they are to end. After one that
+    raised nothing new begins until `go_on` or `begin`: whoever hears of it may want to withdraw the rest. All
+    methods are for one thread.
     """
 
     def __init__(self, ring: Callable[[], None], most: int | None = None) -> None:
@@ -69,6 +70,9 @@ class StepThreads:
         self._line: dict[str, ThreadJob] = {}  # not begun: who takes one out of it, in one act, has it
         self._ended: deque[ThreadJob] = deque()
         self._begun: deque[ThreadJob] = deque()  # of those that waited
+        self._failing: deque[ThreadJob] = deque()  # raised, and not taken yet
+        self._going = threading.Event()
+        self._going.set()
         self._living: dict[str, ThreadJob] = {}
         self._ending: dict[str, float] = {}
         self._low = 0  # of the line: it is long enough above
@@ -82,6 +86,7 @@ class StepThreads:
 
         Raises RuntimeError when not a single thread can be had.
         """
+        self.go_on()
         self._living[job] = one = ThreadJob(job, call)
         if len(self._living) > self._threads and (self.most is None or self._threads < self.most):
             self._add_thread(one)
@@ -106,6 +111,8 @@ class StepThreads:
 
     def _work(self) -> None:
         while (one := self._waiting.get()) is not None:
+            if not self._going.is_set():
+                self._going.wait()
             if self._line.pop(one.job, None) is None:
                 del one
                 continue  # it was withdrawn
@@ -116,6 +123,8 @@ class StepThreads:
                 one.value = one.context.run(one.call, one.is_asked_to_end)
             except BaseException as error:  # a SystemExit of a step is its own failure, too
                 one.value, one.raised = error, True
+                self._failing.append(one)  # first: who looks at it sees that this is not over
+                self._going.clear()
             one.ended_on = time.time()
             self._ended.append(one)
             urgent = one.raised or len(self._line) <= self._low or one.ended_on - one.begun_on >= _SHORT
@@ -130,6 +139,8 @@ class StepThreads:
         taken = []
         while self._ended:
             one = self._ended.popleft()
+            if one.raised:
+                self._failing.popleft()
             if self._living.pop(one.job, None) is not None:
                 self._ending.pop(one.job, None)
                 taken.append(one)
@@ -142,6 +153,11 @@ class StepThreads:
         elif self._look_at is not None and self._look_at <= now:
             self._look_at = None
         return taken
+
+    def go_on(self) -> None:
+        """What was taken has been dealt with: go on after a failure."""
+        if not self._going.is_set() and not self._failing:
+            self._going.set()
 
     def begun(self) -> list[str]:
         """Those that had to wait, have begun since, and go on; to be asked after `take`."""
@@ -186,6 +202,8 @@ class StepThreads:
         return self._look_at
 
     def close(self) -> None:
-        """Let idle threads end; those that still run end after their call."""
+        """Let idle threads end, others after their call. What waits is not called any more."""
+        self._line.clear()
+        self._going.set()
         for _ in range(self._made):
             self._waiting.put(None)

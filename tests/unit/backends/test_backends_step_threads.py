@@ -282,16 +282,37 @@ def test_many_short_calls_ring_seldom_and_all_are_told():
 
 
 def test_a_call_that_fails_rings_at_once_whatever_waits():
-    rang, gate = threading.Event(), threading.Event()
+    rang = threading.Event()
     threads = StepThreads(rang.set, 1)
 
     def fail(asked):
         raise ValueError
 
     threads.begin("bad", fail)
-    threads.begin("next", lambda asked: gate.wait(30))
     for number in range(50):
         threads.begin(str(number), lambda asked: None)
     assert rang.wait(30)
-    gate.set()
     threads.close()
+
+
+def test_after_a_call_that_failed_nothing_begins_before_that_was_dealt_with(narrow):
+    narrow.threads.most = 1
+    called = []
+
+    def fail(asked):
+        assert gate.wait(30)
+        raise ValueError
+
+    gate = threading.Event()
+    narrow.threads.begin("bad", fail)
+    for name in "abc":
+        narrow.threads.begin(name, lambda asked, name=name: called.append(name))
+    gate.set()
+    narrow.threads.go_on()  # it was not even heard of
+    assert [one.job for one in narrow.next()] == ["bad"]
+    assert narrow.threads.withdraw("a")
+    assert narrow.threads.withdraw("b")
+    assert called == []
+    narrow.threads.go_on()
+    assert [one.job for one in narrow.next()] == ["c"]
+    assert called == ["c"]
