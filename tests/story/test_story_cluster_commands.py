@@ -1,0 +1,249 @@
+"""A workflow on a scheduler as a person meets it: profiles, status, logs, cancel, where the driver lives."""
+
+from __future__ import annotations
+
+import json
+import signal
+import stat
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from treadle.testing.schedulers import FakeCluster
+from treadle.testing.schedulers.mischief import Do
+
+PATIENCE = 60.0
+FLOW = """
+[[sample_groups]]
+name = "cohort"
+samples = ["S1", "S2"]
+
+[[rules]]
+name = "align"
+output = ["{sample}.bam"]
+shell = "echo aligning {sample}; sleep {config.pause}; echo {sample} > {output}"
+resources = { threads = 2, memory = "2G", time_limit = "1h" }
+
+[[rules]]
+name = "report"
+input = ["{sample}.bam"]
+output = ["report.txt"]
+shell = "cat {input} > {output}"
+localrule = true
+
+[config]
+pause = 0
+"""
+
+
+@pytest.fixture
+def cluster(folder: Any) -> Iterator[Callable[..., FakeCluster]]:
+    """Start a fake scheduler; the profile `lab` of the folder means it."""
+    started: list[FakeCluster] = []
+
+    def start(kind: str = "slurm", **settings: Any) -> FakeCluster:
+        fake = FakeCluster(kind, folder / "fake", **settings)
+        fake.start()
+        started.append(fake)
+        backend = "pbs" if kind == "torque" else kind
+        dialect = 'dialect = "torque"\n' if kind == "torque" else ""
+        folder.write(
+            "profiles/lab.toml",
+            f'[cluster]\nbackend = "{backend}"\nbin_dir = "{fake.bin}"\n{dialect}poll_interval = "0.2s"\n'
+            'latency_wait = "2s"\n',
+        )
+        folder.flow(FLOW)
+        return fake
+
+    yield start
+    for fake in started:
+        fake.close()
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def running(fake: FakeCluster) -> bool:
+    return any(job.state == "running" for job in fake.jobs())
+
+
+@pytest.mark.parametrize("kind", ["slurm", "pbs", "torque", "sge", "lsf"])
+def test_rules_run_on_the_scheduler_and_local_ones_here(folder, cluster, kind):
+    fake = cluster(kind)
+    assert folder.run_as_previewed("--profile", "lab") == {"align/sample=S1", "align/sample=S2", "report"}
+    assert folder.read("report.txt") == "S1\nS2\n"
+    assert len(fake.jobs()) == 2
+    backends = {one["task"]: one["backend"] for one in folder.events() if "backend" in one}
+    assert backends["align/sample=S1"] != "local"
+    assert backends["report"] == "local"
+    assert folder.treadle("logs", "align/sample=S2").stdout == "aligning S2\n"
+    assert not folder.will_run()  # here the records say the same
+
+
+def test_settings_for_one_run_stand_above_the_profile(folder, cluster):
+    fake = cluster()
+    folder.treadle("run", "--profile", "lab", "--set", "align.threads=3", "--set", "al*.memory=1G", "-y")
+    assert {(job.cpus, job.memory) for job in fake.jobs()} == {(3, 1024**3)}
+
+
+def test_the_preview_of_a_submission_is_what_is_sent(folder, cluster):
+    cluster()
+    shown = json.loads(folder.treadle("plan", "--profile", "lab", "--show", "submit", "--json").stdout)
+    folder.treadle("run", "--profile", "lab")
+    run = folder.runs()[-1]
+    (sent,) = (folder / ".treadle" / "runs" / run / "jobs").glob("*/job.sh")
+    (one,) = shown["submissions"]
+    name = next(line for line in one["script"].splitlines() if "--job-name" in line)
+    real = next(line for line in sent.read_text().splitlines() if "--job-name" in line)
+    assert one["script"].replace(shown["run"], run).replace(name, real) == sent.read_text()
+    assert one["argv"][-1].replace(shown["run"], run) == str(sent)
+    assert shown["here"] == ["report"]
+
+
+def test_status_tells_why_jobs_wait(folder, cluster):
+    fake = cluster(slots=2)
+    driver = folder.start("run", "--profile", "lab", "--config", "pause=30")
+    fake.wait_for(lambda jobs: {job.state for job in jobs} == {"running", "pending"}, PATIENCE)
+    until(lambda: "in the queue (Resources)" in folder.treadle("status").stdout)
+    status = json.loads(folder.treadle("status", "--json").stdout)
+    assert [one["reason"] for one in status["waiting"]] == ["Resources"]
+    assert len(status["running"]) == 1
+    folder.treadle("cancel")
+    assert driver.wait(PATIENCE) == 143
+
+
+def test_logs_show_what_the_scheduler_said_where_a_command_wrote_nothing(folder, cluster):
+    fake = cluster(kill_wait=0.5)
+    folder.flow("[[rules]]\nname = 'slow'\noutput = ['s']\nshell = 'sleep 60; touch s'\n")
+    fake.script(Do.TIMEOUT, after=0.3)
+    assert "reached its time limit" in folder.treadle("run", "--profile", "lab", exits=1).stderr
+    assert "DUE TO TIME LIMIT" in folder.treadle("logs", "slow").stdout
+
+
+def test_a_refusal_is_told_in_the_schedulers_words(folder, cluster):
+    fake = cluster()
+    fake.script(Do.REFUSE, words="sbatch: error: invalid partition", code=1)
+    assert "invalid partition" in folder.treadle("run", "--profile", "lab", exits=1).stderr
+
+
+@pytest.mark.parametrize("kind", ["slurm", "lsf"])
+def test_cancel_works_when_the_driver_is_gone(folder, cluster, kind):
+    fake = cluster(kind)
+    driver = folder.start("run", "--profile", "lab", "--config", "pause=60")
+    fake.wait_for(lambda jobs: len(jobs) == 2 and all(job.state == "running" for job in jobs), PATIENCE)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait(PATIENCE)
+    assert "2 jobs of run" in folder.treadle("cancel").stderr
+    assert not running(fake)
+    assert "nothing of run" in folder.treadle("cancel").stderr
+
+
+def test_a_run_in_the_background_goes_on_by_itself(folder, cluster):
+    fake = cluster()
+    said = folder.treadle("run", "--profile", "lab", "--detach").stderr
+    assert "goes on in the background" in said
+    run = folder.runs()[-1]
+    until(lambda: folder.events(run)[-1]["event"] == "run_ended")
+    assert folder.read("report.txt") == "S1\nS2\n"
+    assert len(fake.jobs()) == 2
+    until(lambda: "3 done" in folder.read(f".treadle/runs/{run}/driver.log"))
+
+
+def test_a_run_in_the_background_tells_at_once_what_is_wrong(folder, cluster):
+    cluster()
+    folder.flow("[[rules]]\nname = 'a'\noutput = ['a']\nshell = 'touch a'\ninput = ['not-there']\n")
+    said = folder.treadle("run", "--detach", exits=2)
+    assert "not-there" in said.stderr
+    assert not folder.runs()
+
+
+def test_with_nothing_to_do_nothing_goes_into_the_background(folder, cluster):
+    cluster()
+    folder.treadle("run", "--profile", "lab")
+    assert "nothing to do" in folder.treadle("run", "--profile", "lab", "--detach").stderr
+
+
+def test_the_driver_may_be_a_job(folder, cluster):
+    fake = cluster()
+    said = folder.treadle("run", "--profile", "lab", "--as-job").stderr
+    assert "driven by job" in said
+    fake.wait_for(lambda jobs: len(jobs) == 3 and all(job.state == "completed" for job in jobs), PATIENCE)
+    assert folder.read("report.txt") == "S1\nS2\n"
+
+
+def test_a_driver_needs_a_scheduler_to_be_a_job(folder, cluster):
+    cluster()
+    assert "--as-job needs a scheduler" in folder.treadle("run", "--as-job", exits=2).stderr
+    both = folder.treadle("run", "--profile", "lab", "--as-job", "--detach", exits=2).stderr
+    assert "choose one of them" in both
+
+
+def login_node(folder: Any) -> dict[str, str]:
+    """The environment of a machine with a scheduler's commands."""
+    command = folder.write("bin/sbatch", "#!/bin/sh\nexit 1\n")
+    command.chmod(command.stat().st_mode | stat.S_IXUSR)
+    env = folder.env()
+    names = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID")
+    return {
+        **{key: value for key, value in env.items() if key not in names},
+        "PATH": f"{folder / 'bin'}:{env['PATH']}",
+    }
+
+
+MANY = """
+[[values]]
+name = "n"
+values = [{}]
+[[rules]]
+name = "one"
+output = ["{{n}}"]
+shell = "touch {{n}}"
+"""
+
+
+def test_a_large_local_run_on_a_login_node_is_said(folder):
+    folder.flow(MANY.format(", ".join(f'"f{number}"' for number in range(60))))
+    said = folder.treadle("run", env=login_node(folder)).stderr
+    assert "submits to a scheduler (slurm), and 60 tasks would run here" in said
+
+
+def test_a_small_one_is_not_and_neither_is_one_that_was_asked_for(folder):
+    folder.flow(MANY.format('"f1"'))
+    assert "submits to" not in folder.treadle("run", env=login_node(folder)).stderr
+    folder.flow(MANY.format(", ".join(f'"f{number}"' for number in range(60))))
+    said = folder.treadle("run", "--backend", "local", env=login_node(folder)).stderr
+    assert "submits to" not in said
+
+
+PIPELINE = """
+from treadle import ResourceConfig, StepSpec
+
+
+def make(out):
+    return 7
+
+
+def boom(out):
+    raise ValueError("no")
+
+
+one = StepSpec(name="one", fn=make, resources=ResourceConfig(cpu=2))
+bad = StepSpec(name="bad", fn=boom, resources=ResourceConfig(cpu=1))
+steps = [one, StepSpec(name="two", fn=make, deps=[one]), bad]
+"""
+
+
+@pytest.mark.parametrize("kind", ["slurm", "sge"])
+def test_steps_with_resources_go_to_the_scheduler(folder, cluster, kind):
+    fake = cluster(kind)
+    folder.write("pipe.py", PIPELINE)
+    told = folder.treadle("run", "pipe.py", "--profile", "lab", exits=1).stderr
+    assert "ValueError: no" in told
+    assert sorted(job.cpus for job in fake.jobs()) == [1, 2]
+    assert "2 cached" in folder.treadle("run", "pipe.py", "--profile", "lab", exits=1).stderr
