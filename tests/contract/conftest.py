@@ -38,6 +38,7 @@ def cluster(kind: str) -> Kind:
     def make(folder: Path, book: StepBook) -> Iterator[ExecutorBackend]:
         from treadle.backends.cluster.backend import ClusterBackend
         from treadle.backends.cluster.settings import ClusterSettings
+        from treadle.backends.cluster.steps import SteppedCluster
         from treadle.testing.schedulers import FakeCluster
 
         with FakeCluster(kind, folder / "cluster", kill_wait=1.0, speed=30.0) as fake:
@@ -49,12 +50,13 @@ def cluster(kind: str) -> Kind:
                 latency_wait=2.0,
                 lost_after=10.0,
             )
-            backend = ClusterBackend(settings, workdir=str(folder), user=fake.site.user)
+            inner = ClusterBackend(settings, workdir=str(folder), user=fake.site.user)
+            backend = SteppedCluster(inner, book)
             yield backend
             backend.close()
 
     owned = {"slurm": "--job-name=x", "sge": "-N x", "lsf": "-J x"}.get(kind, "-N x")
-    return Kind(kind, make, None, Resources(extra_args=(owned,)), asks=kind != "sge")
+    return Kind(kind, make, Where.CLIENT, Resources(extra_args=(owned,)), asks=kind != "sge")
 
 
 KINDS = [LOCAL, PAIR, *map(cluster, ("slurm", "pbs", "torque", "sge", "lsf"))]
