@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import subprocess
 import sys
+import time
 
 import pytest
 from story_steps import run_script
@@ -140,3 +141,45 @@ def test_a_dataclass_of_the_script_can_be_sent_after_one_was_loaded(tmp_path: pa
         print(StepRunner().run([then]), then.load())
     """
     assert run_script(tmp_path, text) == "1 succeeded, 1 up to date Score(inner=Inner(x=4))\n"
+
+
+MISUSE = {
+    "os.closerange(3, 256)": "succeeded",
+    "os.closerange(0, 256)": "succeeded",
+    "os.closerange(3, 256); [os.open('there', os.O_RDWR | os.O_CREAT) for _ in range(9)]": "succeeded",
+    "sys.stdout = sys.stderr = None": "succeeded",
+    "sys.stdout = sys.stderr = None; 1 / 0": "ZeroDivisionError",
+    "os.setsid() if os.getpid() != os.getpgid(0) else None; os.umask(0o777)": "succeeded",
+    "threading.Thread(target=time.sleep, args=(60,)).start()": "succeeded",
+    "subprocess.Popen(['sleep', '60'])": "succeeded",
+    "signal.signal(signal.SIGTERM, signal.SIG_IGN)": "succeeded",
+    "shutil.rmtree('.treadle/runs')": "succeeded",
+    "sys.path.insert(0, '/nowhere'); os.chdir('/')": "succeeded",
+    "atexit.register(lambda: 1 / 0)": "succeeded",
+}
+
+
+@pytest.mark.parametrize("deed", MISUSE)
+def test_whatever_a_function_does_to_its_process_its_end_is_told_soon(
+    tmp_path: pathlib.Path, deed: str
+) -> None:
+    text = f"""
+        import atexit, shutil, signal, subprocess, threading
+        def make(out):
+            pathlib.Path(out).write_text("made")
+            {deed}
+        step = StepSpec("step", fn=make, isolation="process")
+        try:
+            StepRunner().run([step])
+            print("succeeded", open(step.output_path).read())
+        except StepRunError as error:
+            print(error.report[step].error)
+        print([str(one) for one in pathlib.Path().rglob("*.lease.*")])
+    """
+    began = time.monotonic()
+    lines = run_script(tmp_path, text).splitlines()
+    assert lines[0].startswith(MISUSE[deed])
+    assert lines[1] == "[]"
+    assert time.monotonic() - began < 30
+    there = tmp_path / "there"
+    assert not there.exists() or there.read_bytes() == b""

@@ -66,7 +66,8 @@ def main(payload: str) -> int:
         return 2
     answer = _answer(head, body)
     if answer.text:
-        print(answer.text, end="", file=sys.stderr)
+        with suppress(Exception):  # whatever the function made of it
+            print(answer.text, end="", file=sys.stderr)
     _flush()
     write_whole(head.answer, encode_answer(answer), 0o600)
     return 0 if answer.state in (Answered.DONE, Answered.TAKEN, Answered.HELD) else 1
@@ -128,10 +129,8 @@ def _settle_streams() -> None:
 
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with suppress(Exception):  # closed by the function, or set to something else; or the disk is full
             stream.flush()
-        except (OSError, ValueError):  # closed by the function, or the disk is full
-            pass
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from treadle.steps.store import LeaseLost
 
 DOUBT = 2 * BEAT  # seconds of silence after which others may be about to take it
 _HANG = 1.0  # seconds that a beat may hang in a storage that is out before we go on without waiting
+_ENOUGH = 200  # bytes: the token stands in the beginning of the file
 _JUST_NOW = 0.1  # seconds for which what was seen of the files above ours need not be looked at again
 
 
@@ -111,7 +112,8 @@ class LocalLease:
         try:
             if self._fd >= 0:
                 self._give_back()
-                os.close(self._fd)
+                with suppress(OSError):  # closed by the function
+                    os.close(self._fd)
                 self._fd = -1
         finally:
             self._lock.release()
@@ -129,7 +131,7 @@ class LocalLease:
                 now = self._monotonic()
                 if self._in_doubt():
                     self._move(now)
-                elif os.fstat(self._fd).st_nlink == 0 or is_there(self._places.lease(self.number + 1)):
+                elif not self._still_linked() or is_there(self._places.lease(self.number + 1)):
                     self._look()
                 else:
                     self._alone_at = now
@@ -140,6 +142,7 @@ class LocalLease:
 
     def _move(self, now: float) -> None:
         self._counter += 1  # before it is tried: a value that may have been written counts no second time
+        self._regain()
         move_counter(self._fd, self._counter)
         self._look()
         self._moved = now
@@ -167,7 +170,26 @@ class LocalLease:
         except OSError as error:
             if error.errno == errno.ESTALE:  # over NFS: removed by another host
                 return False
-            raise
+            if error.errno != errno.EBADF:
+                raise
+        try:
+            self._regain()
+        except FileNotFoundError:
+            return False
+        return os.fstat(self._fd).st_nlink > 0
+
+    def _regain(self) -> None:
+        """Open the file again where the descriptor is not its any more: the function closed what it did not
+        open, as those do that make daemons, and may have another file there by now."""
+        token = self.token.encode()
+        with suppress(OSError):
+            if token in os.pread(self._fd, _ENOUGH, 0):
+                return
+        fd = os.open(self._places.lease(self.number), os.O_RDWR | os.O_CLOEXEC)
+        if token in os.pread(fd, _ENOUGH, 0):
+            self._fd = fd
+        else:
+            os.close(fd)
 
     def _in_doubt(self) -> bool:
         return self._monotonic() - self._moved >= DOUBT
@@ -183,7 +205,7 @@ class LocalLease:
             return
         try:
             if self._in_doubt():
-                set_free(self._fd)
+                self._set_free()
                 return
             last = self.number
             if self._alone_at is None or self._monotonic() - self._alone_at > _JUST_NOW:
@@ -198,7 +220,11 @@ class LocalLease:
             pass
         except (OSError, DiskError):
             with suppress(OSError):
-                set_free(self._fd)
+                self._set_free()
+
+    def _set_free(self) -> None:
+        self._regain()
+        set_free(self._fd)
 
     def _grip(self) -> None:
         """Take the lock, waiting not much longer than a storage may take to answer."""
