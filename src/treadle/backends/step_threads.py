@@ -14,6 +14,8 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any
 
+from treadle.backends.step_pace import Pace
+
 # Seconds. What took less need not ring while others wait in line: all is looked at this soon after the last
 # end that was told. If none ended meanwhile, whatever runs has been running for longer, and rings in the end.
 _SHORT, _SOON = 0.004, 0.005
@@ -30,6 +32,7 @@ class ThreadJob:
         "begun_on",
         "call",
         "context",
+        "cpu",
         "ended_on",
         "given_up",
         "job",
@@ -47,6 +50,7 @@ class ThreadJob:
         self.waited = False
         self.begun_on = 0.0
         self.ended_on = 0.0
+        self.cpu = 0.0
         self.raised = False
         self.value: Any = None
 
@@ -75,6 +79,7 @@ class StepThreads:
         self._going.set()
         self._living: dict[str, ThreadJob] = {}
         self._ending: dict[str, float] = {}
+        self._pace = Pace()
         self._low = 0  # of the line: it is long enough above
         self._look_at: float | None = None
         self._threads = 0  # that serve; those left behind do not
@@ -90,6 +95,8 @@ class StepThreads:
         self._living[job] = one = ThreadJob(job, call)
         if len(self._living) > self._threads and (self.most is None or self._threads < self.most):
             self._add_thread(one)
+        if self.most is None or len(self._living) <= self.most:
+            self._pace.widen()
         one.waited = len(self._living) > self._threads
         self._line[job] = one
         if one.waited and self._look_at is None:
@@ -108,8 +115,10 @@ class StepThreads:
         else:
             self._threads += 1
             self._made += 1
+            self._pace.added()
 
     def _work(self) -> None:
+        pace, before = self._pace, time.thread_time()
         while (one := self._waiting.get()) is not None:
             if not self._going.is_set():
                 self._going.wait()
@@ -126,12 +135,16 @@ class StepThreads:
                 self._failing.append(one)  # first: who looks at it sees that this is not over
                 self._going.clear()
             one.ended_on = time.time()
+            now = time.thread_time()
+            one.cpu, before = now - before, now
             self._ended.append(one)
             urgent = one.raised or len(self._line) <= self._low or one.ended_on - one.begun_on >= _SHORT
             if urgent and not self._rung:
                 self._rung = True
                 self._ring()
             del one  # what it holds must not live until the next one comes
+            if pace.is_crowded:
+                pace.park()
 
     def take(self) -> list[ThreadJob]:
         """Those that have ended, and those whose time to end is over, without waiting."""
@@ -150,8 +163,13 @@ class StepThreads:
         taken += [self._leave(job) for job, at in tuple(self._ending.items()) if at <= now]
         if taken and self._living:
             self._look_at = now + _SOON
+            if self._line:
+                told = [one for one in taken if one.ended_on]
+                wall = sum([one.ended_on - one.begun_on for one in told])
+                self._pace.judge(len(told), wall, sum([one.cpu for one in told]))
         elif self._look_at is not None and self._look_at <= now:
             self._look_at = None
+            self._pace.widen()
         return taken
 
     def go_on(self) -> None:
@@ -205,5 +223,6 @@ class StepThreads:
         """Let idle threads end, others after their call. What waits is not called any more."""
         self._line.clear()
         self._going.set()
+        self._pace.widen()
         for _ in range(self._made):
             self._waiting.put(None)

@@ -316,3 +316,41 @@ def test_after_a_call_that_failed_nothing_begins_before_that_was_dealt_with(narr
     narrow.threads.go_on()
     assert [one.job for one in narrow.next()] == ["c"]
     assert called == ["c"]
+
+
+# The pace
+
+
+def _until_told(pool, many):
+    ended = []
+    while len(ended) < many:
+        ended += [one.job for one in pool.next()]
+    return ended
+
+
+def test_among_calls_that_do_nothing_one_that_waits_for_a_later_one_gets_it(narrow):
+    later = threading.Event()
+    for number in range(500):
+        narrow.threads.begin(str(number), lambda asked: None)
+    narrow.threads.begin("waits", lambda asked: later.wait(30))
+    for number in range(500, 600):
+        narrow.threads.begin(str(number), lambda asked: None)
+    narrow.threads.begin("sets", lambda asked: later.set())
+    values = {}
+    while len(values) < 602:
+        values |= {one.job: one.value for one in narrow.next()}
+    assert values["waits"] is True
+
+
+def test_threads_that_were_parked_end_with_the_others():
+    before = threading.active_count()
+    threads = StepThreads(lambda: None, 4)
+    for number in range(400):
+        threads.begin(str(number), lambda asked: None)
+    ended, until = 0, time.monotonic() + 30
+    while ended < 400:
+        ended += len(threads.take())
+        assert time.monotonic() < until
+    threads.close()
+    while threading.active_count() > before:
+        assert time.monotonic() < until
