@@ -109,7 +109,10 @@ class Concluder:
     ) -> None:
         """Look at what a success left; where that has not arrived on this machine, look again later."""
         try:
-            made = self._made(attempt, written)
+            before = attempt.before
+            if attempt.adopted and written is not None:
+                before = seen_by_job(attempt.task, before, written)
+            made = self._eyes.after(attempt.task, before, attempt.standing, attempt.slate.foreign, written)
             if made.missing or made.lagging:
                 latency = part_for(self._backend, attempt.task).abilities.latency
                 if waited < latency:
@@ -142,12 +145,6 @@ class Concluder:
             with suppress(OSError):
                 os.listdir(folder)
         self._look(attempt, outcome, written, doubted, pause, waited)
-
-    def _made(self, attempt: Attempt, written: Witnessed | None) -> Made:
-        task, before = attempt.task, attempt.before
-        if attempt.adopted and written is not None:
-            before = seen_by_job(task, before, written)
-        return self._eyes.after(task, before, attempt.standing, attempt.slate.foreign, written)
 
     def _was_read(
         self,

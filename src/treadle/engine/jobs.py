@@ -203,7 +203,11 @@ class Jobs:
                 self._hear_again(report, report.outcome)
             return
         if report.outcome is not None:
-            self._end(attempt, report, report.outcome)
+            del self._held[report.job]
+            if report.written is None and not report.provisional and not report.job_id:
+                self._concluder.end(attempt, report.outcome)
+            else:
+                self._end(attempt, report, report.outcome)
         elif report.status is JobStatus.RUNNING and not attempt.running:
             attempt.running = True
             self._inbox.tell(Running(attempt.task.id, attempt.n, report.job_id))
@@ -218,7 +222,7 @@ class Jobs:
             self._show(attempt, report)
 
     def _end(self, attempt: Attempt, report: JobReport, outcome: Outcome) -> None:
-        del self._held[report.job]
+        """It ended, with more to say than how."""
         if report.job_id and report.job_id not in (report.job, attempt.shown[1]):
             self._inbox.tell(Seen(attempt.task.id, attempt.n, "running", report.job_id))
         if self._freed and attempt.task.id in self._freed:

@@ -167,6 +167,9 @@ class FakeBackend:
         self._news.append(JobReport(job=job, status=JobStatus.ENDED, outcome=outcome))
 
     def _end(self, job: str, outcome: Outcome, submission: Submission) -> None:
+        if not self.written and not self.provisional:
+            self._news.append(JobReport(job=job, status=JobStatus.ENDED, outcome=outcome))
+            return
         task = submission.task.id
         report = JobReport(
             job=job,
