@@ -177,6 +177,36 @@ def test_the_driver_may_be_a_job(folder, cluster):
     assert folder.read("report.txt") == "S1\nS2\n"
 
 
+def test_a_driver_that_is_a_job_hands_in_the_next_one_before_its_limit(folder, cluster):
+    fake = cluster()
+    profile = folder.read("profiles/lab.toml")
+    folder.write("profiles/lab.toml", profile + 'walltime = "8s"\n')
+    folder.treadle("run", "--profile", "lab", "--as-job", "--config", "pause=9")
+    fake.wait_for(lambda jobs: len(jobs) >= 4 and all(job.state == "completed" for job in jobs), PATIENCE)
+    until(lambda: (folder / "report.txt").exists())
+    names = [job.name.partition(".")[2] for job in fake.jobs()]
+    assert names.count("align") == 2  # taken over, and not submitted again
+    assert names.count("treadle_driver") >= 2
+
+
+def test_jobs_that_were_left_are_told_and_taken_over(folder, cluster):
+    fake = cluster()
+    driver = folder.start("run", "--profile", "lab", "--config", "pause=3", "--on-interrupt", "detach")
+    fake.wait_for(lambda jobs: len(jobs) == 2 and all(job.state == "running" for job in jobs), PATIENCE)
+    until(lambda: "running align" in folder.treadle("status").stdout)
+    driver.send_signal(signal.SIGTERM)
+    _, said = driver.communicate(timeout=PATIENCE)
+    assert driver.returncode == 143
+    assert "2 jobs left at work" in said
+    assert "left 2 jobs at work; treadle run takes them over" in folder.treadle("status").stdout
+    again = folder.treadle("run", "--profile", "lab", "--config", "pause=3").stderr
+    assert "left jobs at work" in again
+    assert "2 tasks are at work: their jobs are taken over" in again
+    assert "was killed" not in again
+    assert len(fake.jobs()) == 2
+    assert folder.read("report.txt") == "S1\nS2\n"
+
+
 def test_a_driver_needs_a_scheduler_to_be_a_job(folder, cluster):
     cluster()
     assert "--as-job needs a scheduler" in folder.treadle("run", "--as-job", exits=2).stderr

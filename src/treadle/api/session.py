@@ -27,11 +27,15 @@ if TYPE_CHECKING:
 
 
 class Recovered(Struct, frozen=True):
-    """Runs that were killed, their attempts that never settled, and what was done about these."""
+    """Runs that were killed, their attempts that never settled, and what was done about these.
+
+    `detached` are those of them whose drivers went by themselves, and left jobs at work.
+    """
 
     runs: tuple[str, ...] = ()
     interrupted: tuple[Interrupted, ...] = ()
     cleaned: tuple[Ended, ...] = ()
+    detached: tuple[str, ...] = ()
 
 
 class Session(Struct, frozen=True):
@@ -102,7 +106,7 @@ def hold(
             done.append(end_orphans(attempts, workdir, mask=mask, assume_dead=assume_dead))
 
         recovery = recover(state, mask=mask, lock=lock, clean=clean)
-        recovered = Recovered(recovery.runs, recovery.interrupted, tuple(done))
+        recovered = Recovered(recovery.runs, recovery.interrupted, tuple(done), recovery.detached)
         if recovered.runs:
             say(recovered)
         yield Session(state, lock.owner, lock, recovery.past, recovered, mask)

@@ -242,7 +242,11 @@ def last_words(
     """
     ends = ends_of(tally.workflow)
     numbers = [f"{number} {ends[end]}" for end, number in tally.ends.items() if number]
+    if tally.left:
+        numbers.append(f"{count(tally.left, 'job')} left at work")
     lines = [f"{', '.join(numbers) or 'nothing was run'} in {format_duration(max(0.1, round(seconds, 1)))}"]
+    if tally.left:
+        lines.append("the same command again takes over what is at work; treadle cancel ends it")
     for failure in tally.failures[:20]:
         lines.append(printer.style(f"{failure.task} {outcome(failure.outcome)}", "red", err=True))
         if blocked := tally.blocked.get(failure.task):

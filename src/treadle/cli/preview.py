@@ -93,18 +93,23 @@ def summary_lines(view: View, printer: Printer, again: Again) -> Iterator[str]:
     answers = view.decision.answers
     verdicts = Counter(answer.verdict for answer in answers.values())
     to_run = view.decision.to_run()
+    flying = verdicts[Verdict.IN_FLIGHT]
     steps_alone = view.book is not None and not view.workflow.rules
     noun = "step" if steps_alone else "task"
     if view.stream:
         yield f"{view.workflow.name} yields its steps one by one: each runs as soon as it can"
     elif not answers:
         yield "no steps" if steps_alone else "nothing is selected"
+    elif not to_run and flying:
+        yield f"{count(flying, noun)} of {len(answers)} {_at_work(flying)}"
     elif not to_run:
         done = f"{count(verdicts[Verdict.UP_TO_DATE], noun)} {CACHED if steps_alone else 'up to date'}"
         skipped = f", {verdicts[Verdict.SKIPPED]} skipped" if verdicts[Verdict.SKIPPED] else ""
         yield f"nothing to do: {done}{skipped}"
     else:
         yield f"{count(len(to_run), noun)} of {len(answers)} will run" + _where(view) + _maybe(view)
+        if flying:
+            yield f"{count(flying, noun)} {_at_work(flying)}"
         yield from _stakes(view, to_run)
     if view.decision.adoptable:
         number = len(view.decision.adoptable)
@@ -150,6 +155,11 @@ def _past_seconds(view: View) -> dict[str, float]:
         if seconds is not None:
             found[task] = seconds
     return found
+
+
+def _at_work(tasks: int) -> str:
+    """What is said of tasks whose jobs an earlier run left."""
+    return "is at work: its job is taken over" if tasks == 1 else "are at work: their jobs are taken over"
 
 
 def _where(view: View) -> str:

@@ -348,6 +348,8 @@ def before_run(news: LockNews | Recovered) -> str:
     from treadle.records.lock import Step
 
     if isinstance(news, Recovered):
+        if set(news.runs) == set(news.detached):
+            return f"run {listed(news.runs)} left jobs at work"
         number = len(news.interrupted)
         ended = f"; {count(number, 'attempt')} of it counted as interrupted" if number else ""
         return f"run {listed(news.runs)} was killed: what it had finished is recorded{ended}"

@@ -40,12 +40,14 @@ class Recovery(Struct, frozen=True, kw_only=True):
     """The past as it is now, the attempts that ended with their driver, and the runs that were found dead.
 
     `torn`: bytes that were cut off the ends of their journals. Jobs that go on without their driver are in
-    `past.flights`; the runs that submitted them are told of once, but do not end before `hand_over`.
+    `past.flights`; the runs that submitted them are told of once, but do not end before `hand_over`. Drivers
+    of the `detached` among them went by themselves.
     """
 
     past: Past
     interrupted: tuple[Interrupted, ...] = ()
     runs: tuple[str, ...] = ()
+    detached: tuple[str, ...] = ()
     torn: int = 0
 
 
@@ -100,8 +102,14 @@ def recover(
         past=past,
         interrupted=tuple(one for _, found in killed for one in interrupted(found.events)),
         runs=tuple(folder.run for folder, _ in killed),
+        detached=tuple(folder.run for folder, found in killed if _went(found.events)),
         torn=sum(found.torn for _, found in killed),
     )
+
+
+def _went(events: Sequence[Event]) -> bool:
+    """Whether a driver said itself that it left its jobs alone."""
+    return bool(events) and isinstance(last := events[-1], RunDetached) and not last.mended
 
 
 def _settle_claims(
