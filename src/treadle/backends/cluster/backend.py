@@ -114,6 +114,7 @@ class ClusterBackend:
             gpus=True,
             memory_limits=True,
             batch=True,
+            latency=self._settings.latency_wait,
         )
 
     def render_script(self, submission: Submission) -> str:
