@@ -161,3 +161,64 @@ def test_what_may_not_be_written_or_read_is_told_with_its_path_and_stops_nothing
     """
     told = run_script(tmp_path, text, preexec_fn=mortal)
     assert told == "{'failed': 1, 'succeeded': 1} True\n1 will run\nDiskError True True\n"
+
+
+def test_the_prefix_is_read_when_a_run_is_planned_and_not_when_a_step_is_made(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TREADLE_PREFIX", raising=False)
+    calls = Calls()
+    step = StepSpec("step", fn=calls.put("step"))
+    runner = StepRunner()
+    before = step.output_path
+    monkeypatch.setenv("TREADLE_PREFIX", str(tmp_path / "elsewhere"))
+    report = runner.run([step])
+    assert report[step].path == str(tmp_path / "elsewhere" / step.name_with_hash) == step.output_path
+    assert not pathlib.Path(before).exists()
+    assert StepRunner(prefix="third").run([step])[step].path == str(tmp_path / "third" / step.name_with_hash)
+    assert calls.names == ["step", "step"]
+
+
+def test_what_a_run_leaves_holds_no_pickle(tmp_path: pathlib.Path) -> None:
+    text = """
+        from dataclasses import dataclass
+        @dataclass
+        class Score:
+            x: int
+        class Odd(Exception):
+            pass
+        def score(out):
+            return Score(3)
+        def fail(out):
+            raise Odd("oh")
+        kinds = [dict(), dict(isolation="process")]
+        steps = [StepSpec(fn.__name__ + str(n), fn=fn, **kind)
+                 for fn in (score, fail) for n, kind in enumerate(kinds)]
+        try:
+            StepRunner().run(steps)
+        except StepRunError as error:
+            print(error.report.counts)
+    """
+    assert run_script(tmp_path, text) == "{'failed': 2, 'succeeded': 2}\n"
+    files = [path for path in (tmp_path / ".treadle").rglob("*") if path.is_file()]
+    assert len(files) > 4
+    assert [path for path in files if b"\x80\x05" in path.read_bytes()] == []
+
+
+def test_of_what_is_around_a_run_only_the_client_reaches_a_process(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "around.py").write_text(
+        "from contextvars import ContextVar\nword = ContextVar('word', default='none')\n"
+    )
+    text = """
+        import around
+        from treadle import LocalClient, use_client
+        def look(out):
+            return [around.word.get(), os.environ.get("TREADLE_CLIENT", "")]
+        steps = [StepSpec("thread", fn=look), StepSpec("process", fn=look, isolation="process")]
+        around.word.set("said")
+        with use_client(LocalClient()):
+            StepRunner().run(steps)
+        print([step.load()[0] for step in steps], steps[1].load()[1])
+    """
+    assert run_script(tmp_path, text) == "['said', 'none'] local\n"
