@@ -21,6 +21,7 @@ from treadle.plan.paths import is_url, record_of
 from treadle.plan.task import Draft, Where
 from treadle.rules.expand.expansion import Expansion
 from treadle.rules.schema import Workflow
+from treadle.steps.absent import NOTHING, Absent
 from treadle.steps.killed import with_killed
 from treadle.steps.record import ArtifactState, Seen
 from treadle.steps.stores import store_for
@@ -58,20 +59,31 @@ def client_is_local() -> bool:
 
 
 class Looker:
-    """Looks at artifacts, in the store of each."""
+    """Looks at artifacts, in the store of each.
+
+    Where one look after the other finds nothing in a folder its names are read at once, and for a moment
+    these tell what is not there.
+    """
 
     def __init__(self, places: Places) -> None:
         self._unsafe_locks = places.unsafe_locks
         self._local: ArtifactStore | None = None
+        self._absent = Absent()
 
     def __call__(self, spec: StepSpec, path: str) -> Seen:
         """What stands at the output path of a step, and what is left of an attempt that was killed."""
-        if path[0] == "/":  # nearly always so
-            store = self._local = self._local or store_for(path)
-        else:
+        if path[0] != "/":  # hardly ever so
             store = store_for(path, unsafe_locks=self._unsafe_locks)
+        elif self._absent.surely(path):
+            return NOTHING
+        else:
+            store = self._local = self._local or store_for(path)
         seen = store.look(path, spec.identity)
-        return with_killed(seen, store, spec, path) if seen.state is ArtifactState.ABSENT else seen
+        if seen.state is not ArtifactState.ABSENT:
+            return seen
+        if path[0] == "/":
+            self._absent.note(path)
+        return with_killed(seen, store, spec, path)
 
 
 def steps_planned(

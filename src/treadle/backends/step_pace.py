@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 
 _ENOUGH = 8  # calls that tell that all are like that
+_MOST_WANTED = 1 << 12
 _TINY = 0.0003  # seconds of CPU of a call which is mostly our own work around it
 
 
@@ -20,6 +21,8 @@ class Pace:
         self.width: int | None = None  # None: all
         self._lock = threading.Lock()
         self._serving = 0
+        self._wanted = 1  # findings that one thread would do, before it is left to one
+        self._found = 0
         self._parked: list[threading.Lock] = []
 
     def added(self) -> None:
@@ -58,7 +61,11 @@ class Pace:
         """So many calls ended, and took so many seconds together."""
         tiny = cpu < calls * _TINY
         if self.width is not None:
-            if not tiny or wall > 3 * cpu:
+            if not tiny or wall > 3 * cpu:  # it was a mistake, which is not to be made again and again
+                self._wanted = min(4 * self._wanted, _MOST_WANTED)
+                self._found = 0
                 self.widen()
-        elif calls >= _ENOUGH and tiny and wall <= 2 * self._serving * cpu:
-            self.width = 1
+        elif calls >= _ENOUGH and tiny and wall <= 3 * self._serving * cpu:
+            self._found += 1
+            if self._found >= self._wanted:
+                self.width = 1

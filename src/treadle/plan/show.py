@@ -112,10 +112,17 @@ def _task_object(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[
         "needs": task.needs,
         "resources": {"threads": task.resources.threads, **_resources(task.resources, known)},
     }
-    if task.call is None:
-        found["command"] = shown(command.text)
-    else:
+    if task.call is not None:
         found["call"] = _call(task.call)
+        optional: dict[str, Any] = {
+            "ancient": sorted(task.ancient),
+            "ordered": sorted(task.ordered),
+            "policy": _said(task.policy, known),
+            "skip": task.skip and {"why": task.skip.why, "what": task.skip.what},
+        }
+        found.update((key, value) for key, value in optional.items() if value)
+        return found
+    found["command"] = shown(command.text)
     optional = {
         "script": [shown(argument) for argument in command.script],
         "script_file": shown(command.script_file),

@@ -160,6 +160,7 @@ class _Drafter:
         self._survey = survey
         self._places = places
         self._workdir = workdir
+        self._inside = workdir + "/"
         self._client_is_local = client_is_local
         self._policies: dict[tuple[int, bool], Policy] = {}
         self._resources: dict[tuple[int, float | None], Resources] = {}
@@ -190,7 +191,7 @@ class _Drafter:
         return Call(
             step=spec.name,
             identity=spec.identity,
-            path=path if is_url(path) else relative_to(path, self._workdir),
+            path=path if is_url(path) else self._relative(path),
             where=where_of(spec, client_is_local=self._client_is_local),
             version=spec.version,
             attrs=canonical(spec.hash_attrs) if spec.hash_attrs else "{}",
@@ -200,6 +201,14 @@ class _Drafter:
             drift=spec.drift,
             code_policy=spec.code_policy,
         )
+
+    def _relative(self, path: str) -> str:
+        """The path as the plan spells it; nearly all lie plainly under the work folder."""
+        inside = path.removeprefix(self._inside)
+        plain = len(inside) < len(path) and "//" not in path and "/." not in inside
+        if plain and inside[-1:] not in ("", "/", ".") and not inside.startswith(("./", "../")):
+            return inside
+        return relative_to(path, self._workdir)
 
     def _needed(self, spec: StepSpec) -> tuple[str, ...]:
         """The deps that are visited through it, or were in the run before."""

@@ -43,6 +43,17 @@ def test_one_call_that_waits_or_works_is_enough_for_all_to_serve_again() -> None
         assert pace.width is None
 
 
+def test_after_a_mistake_it_takes_more_to_leave_all_to_one_again() -> None:
+    pace = crowd()
+    pace.judge(16, wall=0.002, cpu=0.002)
+    pace.judge(1, wall=1.0, cpu=0.0001)
+    for _ in range(3):
+        pace.judge(16, wall=0.002, cpu=0.002)
+        assert pace.width is None
+    pace.judge(16, wall=0.002, cpu=0.002)
+    assert pace.width == 1
+
+
 def test_who_is_parked_serves_again_once_all_are_to() -> None:
     pace = crowd()
     pace.judge(16, wall=0.002, cpu=0.002)
