@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from treadle.base.mask import Mask
 from treadle.base.place import Diagnostic, Severity
+from treadle.cli.backend_words import backend_words
 from treadle.decide import reason as r
 from treadle.records.event import End, EndReason, Noticed, Outcome
 from treadle.report.runs import RunState
@@ -331,6 +332,8 @@ def notice(event: Noticed) -> str:
         case "set_aside":
             beside = values.get("aside", "").rpartition("/")[2]
             return f"note: {values.get('path')} was set aside as {beside}"
+    if words := backend_words(event.code, values):
+        return words
     told = ", ".join(f"{name} {value}" for name, value in values.items())
     return f"note: {event.code.replace('_', ' ')} {event.task} {told}".rstrip()
 
