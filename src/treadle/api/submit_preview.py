@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -22,11 +23,21 @@ RUN = "00000000T000000Z-0000"
 
 
 class Sending(Struct, frozen=True):
-    """One submission: its script as text, and the command. `level` counts the stages of the plan from 1."""
+    """One submission: its script as text, and the command, which may read a file as its standard input.
+
+    `level` counts the stages of the plan from 1.
+    """
 
     level: int
     script: str
     argv: tuple[str, ...]
+    stdin: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command as it would be typed."""
+        words = shlex.join(self.argv)
+        return f"{words} < {shlex.quote(self.stdin)}" if self.stdin else words
 
 
 class Sendings(Struct, frozen=True):
@@ -55,8 +66,9 @@ def sendings_of(view: View) -> Sendings:
         for level, tasks in enumerate(_stages(view, here), 1):
             batch = [_submission(view, task, run, number + at) for at, task in enumerate(tasks, 1)]
             number += len(batch)
-            for script, argv in backend.preview(batch):
-                sent.append(Sending(level, mask.text(script), tuple(map(mask.text, argv))))
+            for one in backend.drafts(batch):
+                argv = tuple(map(mask.text, one.argv))
+                sent.append(Sending(level, mask.text(one.script), argv, one.stdin))
     finally:
         backend.close()
     at_home = [task for task in view.decision.to_run() if _stays(view.plan.tasks[task], here)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +59,7 @@ def _show_sendings(view: View, printer: Printer) -> None:
         printer.object({"schema": 1, "run": RUN, "submissions": found.sent, "here": found.here})
         return
     for number, one in enumerate(found.sent, 1):
-        printer.data(printer.style(f"# {number}: $ {shlex.join(one.argv)}", "bold"))
+        printer.data(printer.style(f"# {number}: $ {one.command}", "bold"))
         printer.data(one.script)
     printer.talk(_sent_words(found))
 

@@ -30,7 +30,7 @@ from treadle.backends.cluster.link import Link
 from treadle.backends.cluster.poll import Heard, Poller, Watch
 from treadle.backends.cluster.settings import ClusterSettings
 from treadle.backends.cluster.status import write_status
-from treadle.backends.cluster.submit import Submitter, find_names
+from treadle.backends.cluster.submit import Draft, Submitter, find_names
 from treadle.backends.cluster.verdict import Ended, InFlight, LookAgain, Where, verdict, withdraws
 from treadle.backends.cluster.verdict_end import Reason, outcome
 from treadle.backends.local_start import script_of
@@ -126,14 +126,17 @@ class ClusterBackend:
 
         What the site allows in one array is not asked for: the settings' bound counts.
         """
+        return [(draft.script, list(draft.argv)) for draft in self.drafts(batch)]
+
+    def drafts(self, batch: Sequence[Submission]) -> list[Draft]:
+        """The same as whole submissions, with what a command reads from its standard input."""
         waiting, most = Waiting(0.0), self._submitter.chunk
         for one in batch:
             waiting.add(self._held(one), 0.0)
-        shown: list[tuple[str, list[str]]] = []
+        found: list[Draft] = []
         while together := waiting.take(most, 0.0, alone=True):
-            draft = self._submitter.draft(together)
-            shown.append((draft.script, list(draft.argv)))
-        return shown
+            found.append(self._submitter.draft(together))
+        return found
 
     def submit(self, batch: Sequence[Submission]) -> list[Accepted | Refused]:
         """Take the attempts in, under their names. What the scheduler says of them, and what it calls them,
