@@ -169,6 +169,28 @@ def test_a_run_of_steps_goes_on_beside_one_that_holds_the_folder(tmp_path: pathl
     assert not (tmp_path / ".treadle" / "lock").exists()
 
 
+def test_a_runner_that_was_told_to_waits_for_the_run_that_holds_the_folder(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "in.txt").write_text("x")
+    began, gate = threading.Event(), threading.Event()
+
+    def slow(out: str) -> None:
+        began.set()
+        gate.wait(60)
+
+    def steps() -> list[StepSpec]:
+        return [StepSpec("locked", fn=slow, inputs=["in.txt"])]
+
+    holder = threading.Thread(target=lambda: StepRunner(workdir=tmp_path).run(steps()))
+    holder.start()
+    began.wait(60)
+    free = threading.Timer(0.3, gate.set)
+    free.start()
+    report = StepRunner(workdir=tmp_path, wait=True).run(steps())
+    holder.join(60)
+    assert report.ok
+    assert report.counts == {"up_to_date": 1}
+
+
 def test_old_runs_are_removed_when_there_are_many(tmp_path: pathlib.Path) -> None:
     for i in range(45):
         StepRunner(workdir=tmp_path).run([StepSpec("s", hash_attrs={"i": i}, fn=put("x"))])

@@ -36,10 +36,13 @@ def alone(
     workdir: str,
     *,
     mask: Mask,
+    wait: bool = False,
     assume_dead: bool = False,
     say: Callable[[LockNews | Recovered], None] = lambda news: None,
 ) -> Iterator[Session]:
     """A work folder for a run of steps alone, beside whoever else is at work in it.
+
+    `wait`: where a step comes that reads files, another run that holds the folder is waited for.
 
     Raises `DiskError` when nothing can be written there, and `RecordError` when its records are of a newer
     Treadle.
@@ -48,7 +51,7 @@ def alone(
     prepare(state)
     mend(state, mask=mask, assume_dead=assume_dead, say=say)
     owner = this_process(SystemClock())
-    late = LateHold(workdir, mask)
+    late = LateHold(workdir, mask, wait=wait)
     try:
         yield Session(state, owner, None, late.past, Recovered(), mask, late)
     finally:

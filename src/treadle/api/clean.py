@@ -86,7 +86,7 @@ def clean(
     planned = plan_of(request)
     mask = mask_of(planned.workflow)
     with hold(planned.workdir, mask=mask, wait=wait, assume_dead=assume_dead, say=front.say) as session:
-        if session.recovered.interrupted:
+        if session.outdated:
             planned = plan_of(request)
         named = Named(planned.plan, request.targets, planned.workdir)
         if request.targets:

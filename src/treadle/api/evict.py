@@ -88,7 +88,7 @@ def evict(request: Request, front: Front, *, wait: bool = False, assume_dead: bo
     planned = plan_of(request)
     mask = mask_of(planned.workflow)
     with hold(planned.workdir, mask=mask, wait=wait, assume_dead=assume_dead, say=front.say) as session:
-        if session.recovered.interrupted:
+        if session.outdated:
             planned = plan_of(request)
         view, found = _survey(planned, request, session.past)
         if not found.burials or not front.agree(found):

@@ -19,10 +19,11 @@ from treadle.records.past import Past
 class LateHold:
     """The folder, held from `take` on. `past` is empty until then."""
 
-    def __init__(self, workdir: str, mask: Mask) -> None:
+    def __init__(self, workdir: str, mask: Mask, *, wait: bool = False) -> None:
         self.past = Past()
         self._workdir = workdir
         self._mask = mask
+        self._wait = wait
         self._run = ""
         self._mutex = Mutex()
         self._ends = ExitStack()
@@ -37,7 +38,9 @@ class LateHold:
         """Hold the folder, if that is not so yet; from any thread. Raises what `hold` raises."""
         with self._mutex:
             if self._session is None:
-                found = self._ends.enter_context(hold(self._workdir, mask=self._mask, say=_silent))
+                found = self._ends.enter_context(
+                    hold(self._workdir, mask=self._mask, wait=self._wait, say=_silent)
+                )
                 copy = Checkpoint.open(found.state, self._run, self._mask)
                 self.past.add(found.past.lines())
                 self._session, self._copy = found, copy

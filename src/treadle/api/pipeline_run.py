@@ -57,7 +57,7 @@ def run_pipeline(request: Request, options: RunOptions, front: StepFront) -> Run
     with hold(
         planned.workdir, mask=mask, wait=options.wait, assume_dead=options.assume_dead, say=front.say
     ) as session:
-        if session.recovered.interrupted:
+        if session.outdated:
             planned = planned_steps(opened, steps, request)
         view = view_of(planned, request, session.past)
         route = _route(opened.workflow, opened.places)
@@ -84,7 +84,7 @@ def _streamed(opened: Opened, request: Request, options: RunOptions, front: Step
     chooser = _Chooser(opened, request)
     steps = chooser.steps() if opened.targets else opened.pipeline.steps
     room = 2 * (options.max_concurrent or options.jobs or usable_cpus())
-    with alone(opened.places.workdir, mask=Mask(), say=front.say) as session:
+    with alone(opened.places.workdir, mask=Mask(), wait=options.wait, say=front.say) as session:
         source = stream_of(steps, route, book, session, room=room, hear=front.hear)
         return _carried(session, view, replace(options, forget=True), front, source)
 

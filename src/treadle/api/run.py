@@ -125,7 +125,7 @@ def run(request: Request, options: RunOptions, front: Front) -> RunReport:
     with hold(
         planned.workdir, mask=mask, wait=options.wait, assume_dead=options.assume_dead, say=front.say
     ) as session:
-        if session.recovered.interrupted:
+        if session.outdated:
             planned = plan_of(request)
         view = view_of(planned, request, session.past) if first is None or session.past.size else first
         if session.past.flights:

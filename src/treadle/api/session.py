@@ -52,6 +52,13 @@ class Session(Struct, frozen=True):
     recovered: Recovered
     mask: Mask
     late: LateHold | None = None
+    waited: bool = False
+
+    @property
+    def outdated(self) -> bool:
+        """Whether what was planned before the folder was ours may no longer hold: another run had it
+        meanwhile, or attempts of a killed one were cleaned up."""
+        return self.waited or bool(self.recovered.interrupted)
 
     @property
     def evidence(self) -> Callable[[], Past]:
@@ -98,7 +105,13 @@ def hold(
     """
     state = StateFolder(workdir)
     prepare(state)
-    lock = acquire(state, wait=wait, say=say)
+    waits: list[LockNews] = []
+
+    def hear(news: LockNews) -> None:
+        waits.append(news)
+        say(news)
+
+    lock = acquire(state, wait=wait, say=hear)
     try:
         done: list[Ended] = []
 
@@ -109,7 +122,7 @@ def hold(
         recovered = Recovered(recovery.runs, recovery.interrupted, tuple(done), recovery.detached)
         if recovered.runs:
             say(recovered)
-        yield Session(state, lock.owner, lock, recovery.past, recovered, mask)
+        yield Session(state, lock.owner, lock, recovery.past, recovered, mask, waited=bool(waits))
     finally:
         lock.release()
 

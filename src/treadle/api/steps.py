@@ -23,7 +23,8 @@ class StepRunner:
     `workdir` holds the records (default: the current folder) and `prefix` the artifacts (a path or a URL;
     default: `TREADLE_PREFIX`, else `.treadle/artifacts` there). `client` is where steps with resources run
     (default: the current client). `unsafe_locks` allows object stores without conditional writes. `groups`
-    are counted resources that steps share, and how many there are of each: `{"db": 2}`. Raises `OptionError`.
+    are counted resources that steps share, and how many there are of each: `{"db": 2}`. `wait`: steps that
+    read files need the folder to themselves, and wait for another run there to end. Raises `OptionError`.
     """
 
     def __init__(
@@ -33,12 +34,14 @@ class StepRunner:
         client: Any = None,
         unsafe_locks: bool = False,
         groups: Mapping[str, int] | None = None,
+        wait: bool = False,
     ) -> None:
         self._workdir = os.fspath(workdir) if workdir is not None else ""
         self._prefix = os.fspath(prefix) if prefix is not None else ""
         self._client = client
         self._unsafe_locks = unsafe_locks
         self._groups = _counts(groups)
+        self._wait = wait
 
     def run(
         self,
@@ -78,6 +81,7 @@ class StepRunner:
             keep_going=keep_going,
             targets=_names(targets),
             caller=(caller.f_code.co_filename, caller.f_lineno),
+            wait=self._wait,
         )
         given = _iterable(steps)
         collector = collecting()

@@ -44,6 +44,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     keep_going: bool
     targets: tuple[str, ...] | None
     caller: tuple[str, int] = ("", 0)
+    wait: bool = False
 
     @property
     def room(self) -> int:
@@ -84,8 +85,8 @@ class StepRun:
             return tally.report(dry_run=True, truncated=truncated)
         if not locked:
             return self._without_lock(self._route.view(planned, steps, Past()))
-        with hold(workdir, mask=Mask(), say=_silent) as session:
-            if session.recovered.interrupted:
+        with hold(workdir, mask=Mask(), wait=self._wish.wait, say=_silent) as session:
+            if session.outdated:
                 planned = self._route.planned(steps)
             view = self._route.view(planned, steps, session.past)
             return self._driven(session, view, self._entered(view))
@@ -94,7 +95,7 @@ class StepRun:
         tally = self._entered(view)
         if not view.decision.to_run():  # nothing is written for it
             return self._ended(tally, 0)
-        with alone(self._places.workdir, mask=Mask()) as session:
+        with alone(self._places.workdir, mask=Mask(), wait=self._wish.wait) as session:
             return self._driven(session, view, tally)
 
     def _stream(self, steps: Iterable[StepSpec]) -> RunReport:
@@ -102,7 +103,7 @@ class StepRun:
         book = StepBook()
         tally = StepTally(book, streamed=True, warn=self._warn)
         chooser = Chooser(self._wish.targets) if self._wish.targets is not None else None
-        with alone(self._places.workdir, mask=Mask()) as session:
+        with alone(self._places.workdir, mask=Mask(), wait=self._wish.wait) as session:
             source = stream_of(
                 steps,
                 self._route,

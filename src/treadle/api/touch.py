@@ -29,7 +29,7 @@ def touch(
     planned = plan_of(request)
     mask = mask_of(planned.workflow)
     with hold(planned.workdir, mask=mask, wait=wait, assume_dead=assume_dead, say=say) as session:
-        if session.recovered.interrupted:
+        if session.outdated:
             planned = plan_of(request)
         plan = planned.plan
         selected = planned.selected
