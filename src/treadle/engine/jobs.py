@@ -204,7 +204,8 @@ class Jobs:
             return
         if report.outcome is not None:
             del self._held[report.job]
-            if report.written is None and not report.provisional and not report.job_id:
+            plain = report.written is None and not report.provisional and not report.job_id
+            if plain and attempt.task.id not in self._freed:
                 self._concluder.end(attempt, report.outcome)
             else:
                 self._end(attempt, report, report.outcome)
