@@ -12,7 +12,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-HEAD = "import os, sys, time, pathlib\nfrom treadle import ResourceConfig, StepRunError, StepRunner, StepSpec\n"
+HEAD = (
+    "import os, sys, time, pathlib\nfrom treadle import ResourceConfig, StepRunError, StepRunner, StepSpec\n"
+)
 
 
 def put(text: str) -> Callable[[str], None]:
