@@ -196,7 +196,7 @@ def told(owner: Owner) -> str:
 def _in_use(state: StateFolder, owner: Owner) -> LockError:
     return LockError(
         f"'{state.workdir}' is in use by {told(owner)}",
-        hint="wait until it has ended (--wait, in a script StepRunner(wait=True), waits for you), or end it first",
+        hint="wait until it has ended (--wait or StepRunner(wait=True) waits for you), or end it first",
         code="lock-held",
     )
 
