@@ -281,7 +281,8 @@ class LocalSteps:
 
 def attempt_name(submission: Submission) -> str:
     """`<run>.<n>`: how an attempt is called beside its artifact."""
-    return f"{_run_of(submission).run}.{submission.n}"
+    _, run, _, _ = submission.log.rsplit("/", 3)  # as `_run_of`, on the path of every step
+    return f"{run}.{submission.n}"
 
 
 def _run_of(submission: Submission) -> RunFolder:

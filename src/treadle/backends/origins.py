@@ -16,6 +16,7 @@ class Origins:
         self._mask = mask
         self._asking: threading.Thread | None = None
         self._found: Provenance = NOT_SAID
+        self._told = False
 
     def ask(self, workdir: str) -> None:
         """Begin to ask; once."""
@@ -32,6 +33,7 @@ class Origins:
 
     def get(self) -> Provenance:
         """What was found; waits for it."""
-        if self._asking is not None:
+        if self._asking is not None and not self._told:
             self._asking.join()
+            self._told = True
         return self._found

@@ -19,6 +19,7 @@ from treadle.backends.step_pace import Pace
 # Seconds. What took less need not ring while others wait in line: all is looked at this soon after the last
 # end that was told. If none ended meanwhile, whatever runs has been running for longer, and rings in the end.
 _SHORT, _SOON = 0.004, 0.005
+_LATEST = 0.5  # as long as others wait
 
 
 class ThreadJob:
@@ -82,6 +83,7 @@ class StepThreads:
         self._pace = Pace()
         self._low = 0  # of the line: it is long enough above
         self._look_at: float | None = None
+        self._pause = _SOON
         self._threads = 0  # that serve; those left behind do not
         self._made = 0
         self._rung = False
@@ -98,10 +100,11 @@ class StepThreads:
         if self.most is None or len(self._living) <= self.most:
             self._pace.widen()
         one.waited = len(self._living) > self._threads
+        if self._look_at is None:
+            self._pause, self._look_at = _SOON, time.monotonic() + _SOON
+        # First of all: an end at this moment must not take it for a long line.
+        self._low = (len(self._line) + 1) // 2
         self._line[job] = one
-        if one.waited and self._look_at is None:
-            self._look_at = time.monotonic() + _SOON
-        self._low = len(self._line) // 2
         self._waiting.put(one)
         return one.waited
 
@@ -161,14 +164,18 @@ class StepThreads:
                 self._threads += 1  # it had been left behind: its thread is free again
         now = time.monotonic() if self._living else 0.0
         taken += [self._leave(job) for job, at in tuple(self._ending.items()) if at <= now]
-        if taken and self._living:
-            self._look_at = now + _SOON
+        if not self._living:
+            self._look_at = None
+        elif taken:
+            self._pause, self._look_at = _SOON, now + _SOON
             if self._line:
                 told = [one for one in taken if one.ended_on]
                 wall = sum([one.ended_on - one.begun_on for one in told])
                 self._pace.judge(len(told), wall, sum([one.cpu for one in told]))
         elif self._look_at is not None and self._look_at <= now:
-            self._look_at = None
+            # A thread may have been held up between an end that did not ring and what it took on next.
+            self._pause = min(2 * self._pause, _LATEST)
+            self._look_at = now + self._pause if self._line else None
             self._pace.widen()
         return taken
 

@@ -354,3 +354,13 @@ def test_threads_that_were_parked_end_with_the_others():
     threads.close()
     while threading.active_count() > before:
         assert time.monotonic() < until
+
+
+def test_an_end_is_told_though_another_call_is_begun_at_that_moment_and_goes_on(narrow):
+    for number in range(100):
+        gate = threading.Event()
+        narrow.threads.begin(f"fast {number}", lambda asked: None)
+        narrow.threads.begin(f"slow {number}", lambda asked, gate=gate: gate.wait(30))
+        assert [one.job for one in narrow.next(5.0)] == [f"fast {number}"]
+        gate.set()
+        assert [one.job for one in narrow.next()] == [f"slow {number}"]
