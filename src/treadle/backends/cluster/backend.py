@@ -279,8 +279,10 @@ class ClusterBackend:
         return None if due is None else max(0.0, due - now)
 
     def close(self) -> None:
-        """Let a submission that is on its way come to its end, so that its id is written down; jobs stay."""
+        """Let a submission that is on its way come to its end, so that its id is written down, and a job go
+        that can never start; other jobs stay."""
         self._submitter.finish()
+        self._follower.finish()
         self._link.commands.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Callable
 
 from treadle.backends.cluster.dialect import Phase, Said
@@ -47,6 +48,16 @@ class Canceller:
             self._told(todo, said)
 
         link.commands.begin(tell, told)
+
+    def finish(self) -> None:
+        """Tell the scheduler what it was not told yet, which may take as long as a command."""
+        link = self._link
+        until = time.monotonic() + link.settings.command_timeout + 1.0
+        self.advance(link.now())
+        while self._asking and time.monotonic() < until:
+            link.commands.wait(0.2)
+            link.commands.hand_back()
+            self.advance(link.now())
 
     def _told(self, todo: list[Held], said: list[Said] | BaseException) -> None:
         """What it printed proves nothing (a job may have ended just now): the queue is asked."""

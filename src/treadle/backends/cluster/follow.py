@@ -69,6 +69,10 @@ class Follower:
             self._canceller.add(held)
         self._canceller.advance(self._link.now())
 
+    def finish(self) -> None:
+        """Cancel what is still to be cancelled: nobody comes after us."""
+        self._canceller.finish()
+
     def advance(self, now: float) -> None:
         """Do what is due."""
         began, ended = self._watch.advance(now, self._settings.poll_interval)
