@@ -120,7 +120,7 @@ class Place:
             **options,
         )
 
-    def treadle(self, *args: str, exits: int | None = 0, seconds: float = 120) -> str:
+    def treadle(self, *args: str, exits: int | None = 0, seconds: float = 60) -> str:
         """Run the command, which must end with `exits` (None: whatever): what it prints, stderr last."""
         process = self.start(*args)
         try:
