@@ -18,15 +18,29 @@ HERE = pathlib.Path(__file__).resolve().parent
 COMPARISONS = [
     ("fresh run", "make", "A", 1000, 7, "at most 1.5"),
     ("fresh run", "make", "A", 10000, 3, "at most 1.5"),
+    ("fresh run, bash", "make-bash", "A", 1000, 5, "at most 1.5"),
+    ("fresh run, bash", "make-bash", "A", 10000, 3, "at most 1.5"),
     ("fresh run", "ninja", "A", 10000, 2, ""),
     ("fresh run", "doit", "A", 1000, 2, ""),
     ("fresh run", "snakemake", "A", 1000, 2, "at most 0.067 (15 times faster)"),
-    ("nothing to do", "snakemake-premade", "B", 10000, 2, "at most 0.1 (10 times faster)"),
+    ("nothing to do", "snakemake-premade", "B", 10000, 3, "at most 0.1 (10 times faster)"),
+    ("nothing to do, with its records", "snakemake", "B", 1000, 2, ""),
     ("nothing to do", "make", "B", 10000, 3, ""),
     ("preview", "snakemake", "C", 1000, 2, ""),
     ("chain", "make", "D", 10000, 2, ""),
     ("10 layers", "make", "E", 10000, 2, ""),
     ("one input of many changed", "make", "G", 10000, 2, ""),
+]
+
+# The same for Python functions that do nothing; times from the first submission to the last result.
+FUNCTIONS = [
+    ("Python steps", "py-tpe-files", 10000, 3, "0.15 ms a step more"),
+    ("Python steps", "parsl-thread", 10000, 1, "faster"),
+    ("Python steps", "dask-inproc", 10000, 2, "faster"),
+    ("Python steps", "dask-procs", 10000, 2, "faster"),
+    ("Python steps", "ray", 10000, 2, "faster"),
+    ("Python steps", "redun", 10000, 1, "faster"),
+    ("Python steps", "pytask", 10000, 1, "faster"),
 ]
 
 
@@ -53,9 +67,11 @@ def main(es, opt, res, compare):
             print(f"{peer} is not there: run.py setup {peer}")
             continue
         opt.reps = rounds
-        for found, ours, theirs, walls, cpus in compare(es, "treadle", peer, step, n, opt, res):
+        ours_is = "treadle-bash" if peer.endswith("-bash") else "treadle"
+        for found, ours, theirs, walls, cpus in compare(es, ours_is, peer, step, n, opt, res):
             if found != step:
                 continue
+            es["treadle"]._version = es[ours_is]._version
             versions["treadle"], versions[peer] = es["treadle"]._version, es[peer]._version
             m = statistics.median
             tasks = workloads.ntasks(workloads.STEPS[step][0], n)
@@ -66,6 +82,43 @@ def main(es, opt, res, compare):
             )
             print(lines[-1], flush=True)
             write(lines, versions, load)
+
+    functions(es, opt, res, compare, lines, versions, load)
+
+
+def functions(es, opt, res, compare, lines, versions, load):
+    """Python steps beside their peers, by the time between the first submission and the last result."""
+    m = statistics.median
+    for what, peer, n, rounds, bar in FUNCTIONS:
+        if not es[peer].available():
+            print(f"{peer} is not there: run.py setup {peer}")
+            continue
+        opt.reps = rounds
+        for found, ours, theirs, _, cpus in compare(es, "treadle-steps", peer, "F", n, opt, res):
+            if found != "F":
+                continue
+            versions[peer] = es[peer]._version
+            mine, other = [inner(r) for r in ours], [inner(r) for r in theirs]
+            ratios = [a / b for a, b in zip(mine, other, strict=False)]
+            lines.append(
+                f"| {what} | {n:,} | {m(mine):.2f} s | {peer} {m(other):.2f} s | "
+                f"{m(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) | {m(cpus):.2f} | {len(ratios)} | {bar} |"
+            )
+            print(lines[-1], flush=True)
+            write(lines, versions, load)
+    opt.reps = 3
+    for found, ours, _, _, _ in compare(es, "treadle-steps-cached", "treadle-steps", "F", 10000, opt, res):
+        if found == "F":
+            each = m(inner(r) for r in ours) / 10000 * 1e6
+            lines.append(
+                f"| Python steps, cached | 10,000 | {each:.0f} us each | | | | 3 | at most 50 us each |"
+            )
+            write(lines, versions, load)
+
+
+def inner(row):
+    """Seconds of the work alone where the engine's script tells them, else of the whole process."""
+    return row.get("inner") or row["wall"]
 
 
 def write(lines, versions, load):
@@ -80,7 +133,9 @@ def write(lines, versions, load):
         )
         + ".",
         "",
-        "Whole processes, two jobs at a time, tiny commands under the same `sh`. Each row was measured in turns;",
+        "Whole processes, two jobs at a time, tiny commands under the same `sh`, or under bash on both sides where",
+        "that is said (Treadle's default). Python steps: functions that do nothing, two at a time in threads, from",
+        "the first submission to the last result. Each row was measured in turns;",
         "the ratio is Treadle's time over the peer's, the median over the rounds (and its range). Where Snakemake has",
         "nothing to do, its 10,000 outputs were made beforehand: it kept no records of them that it had to read.",
         "`benchmarks/run.py report` makes this page anew; `benchmarks/README.md` says what the rows are.",
