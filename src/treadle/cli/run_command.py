@@ -113,7 +113,7 @@ def drive(
     """Run in this process, and say what came of it; `apart`: nobody watches, what is said goes to a log."""
     front = Front(args, printer, apart=apart)
     began = time.monotonic()
-    with aside(args.json):
+    with aside(args.json and not apart):  # who started us in the background must not wait for our stdout
         if is_pipeline(request.file):
             from treadle.api.pipeline_run import run_pipeline
 
