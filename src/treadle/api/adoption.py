@@ -118,9 +118,8 @@ def refuse_elsewhere(flights: Sequence[Interrupted]) -> None:
     )
 
 
-def give_up(session: Session, flights: Sequence[Interrupted]) -> None:
+def give_up(session: Session, flights: Sequence[Interrupted], why: EndReason = EndReason.INTERRUPTED) -> None:
     """Count these jobs as interrupted: the user is sure that they are dead. Raises `DiskError`."""
-    interrupted = Outcome(reason=EndReason.INTERRUPTED)
     session.note(
         TaskSettled(
             time=time.time(),
@@ -129,7 +128,7 @@ def give_up(session: Session, flights: Sequence[Interrupted]) -> None:
             state=End.CANCELLED,
             attempt=one.attempt,
             n=one.n,
-            outcome=interrupted,
+            outcome=Outcome(reason=why),
             run=one.run,
         )
         for one in flights

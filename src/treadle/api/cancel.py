@@ -6,7 +6,8 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,6 +15,8 @@ from msgspec import Struct
 
 from treadle.base.errors import LockError, OptionError
 from treadle.base.layout import RunFolder, StateFolder
+from treadle.base.mask import Mask
+from treadle.records.event import EndReason
 from treadle.records.journal import is_ended
 from treadle.records.owner import Life, life, read_owner
 from treadle.records.past import load_past
@@ -79,7 +82,31 @@ def cancel(
             left=done.left + found.left,
             command="; ".join(filter(None, (done.command, found.command))),
         )
+    if done.gone and not done.left:
+        _record(state, numbers)
     return done
+
+
+def _record(state: StateFolder, numbers: Mapping[RunFolder, Set[int] | None]) -> None:
+    """Record that these attempts were cancelled, so that no later run waits for what became of them.
+
+    Those that had come to their own end are left to it. A run that holds the folder meanwhile sees it itself.
+    """
+    from treadle.api.adoption import give_up
+    from treadle.api.session import hold
+    from treadle.backends.cluster.cancel_run import own_ends
+
+    ends = {run.run: own_ends(run) for run in numbers}
+    some = {run.run: known for run, known in numbers.items()}
+    with suppress(LockError), hold(state.workdir, mask=Mask(), say=lambda news: None) as session:
+        gone = [
+            one
+            for one in session.past.flights.values()
+            if one.run in some
+            and ((known := some[one.run]) is None or one.n in known)
+            and one.n not in ends[one.run]
+        ]
+        give_up(session, gone, EndReason.CANCELLED)
 
 
 def _settings(run: RunFolder) -> ClusterSettings:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from msgspec import Struct
 
 from treadle.backends.cluster.dialect import Phase, Silence
+from treadle.backends.cluster.exit_file import look_for_exit
 from treadle.backends.cluster.held import Elements, read_elements
 from treadle.backends.cluster.link import Link
 from treadle.backends.cluster.settings import ClusterSettings
@@ -52,6 +53,17 @@ def cancel_jobs(
         return _cancel(link, list(_ids(link, wanted)), patience, told)
     finally:
         link.commands.close()
+
+
+def own_ends(run: RunFolder) -> set[int]:
+    """Attempts of a run, by their numbers, that came to an end of their own."""
+    found: set[int] = set()
+    for folder, elements in _submissions(run):
+        for one in elements.elements:
+            exit = look_for_exit(folder, one.n, refresh=True).exit
+            if exit is not None and not exit.asked:
+                found.add(one.n)
+    return found
 
 
 def _cancel(link: Link, ids: list[str], patience: float, told: Callable[[int], None]) -> Cancelled:
