@@ -182,7 +182,7 @@ class Place:
 
     def job_folders(self) -> list[Path]:
         """Folders of all submissions of all runs."""
-        return sorted((self / ".treadle" / "runs").glob("*/jobs/*"))
+        return sorted((self / ".treadle" / "runs").glob("[0-9]*/jobs/*"))
 
 
 def _of_line(line: Settled) -> tuple[object, ...]:

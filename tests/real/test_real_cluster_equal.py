@@ -14,7 +14,7 @@ from schedulers.start import Scheduler
 pytestmark = pytest.mark.real
 Here = Callable[[tuple[str, ...]], list[Told]]
 # Real ones take seconds for what fakes do at once: what stays equal there is not tried a second time here.
-SOME = ("fresh", "changed command", "failed", "then fixed", "subset")
+SOME = ("fresh", "changed command", "failed", "then fixed")
 
 
 @pytest.fixture(scope="module")
