@@ -431,9 +431,9 @@ OPTIONS = {
     ),
     "an option that is none": Case(rule("a"), [("", "--wibble is neither an option")], args=("--wibble",)),
     "an option mistyped": Case(rule("a"), [("", "did you mean '--samples'?")], args=("--sampels", "S1")),
-    "--set": Case(rule("a"), [("", "does not have --set yet")], args=("--set", "a.memory=64G")),
-    "--profile": Case(rule("a"), [("", "does not have --profile yet")], args=("--profile=slurm",)),
-    "--backend": Case(rule("a"), [("", "does not have --backend yet")], args=("--backend", "slurm")),
+    "--set": Case(rule("a"), [("", "no rule")], args=("--set", "b.memory=64G")),
+    "--profile": Case(rule("a"), [("", "no profile")], args=("--profile=slurm",)),
+    "--backend": Case(rule("a"), [("", "backend")], args=("--backend", "slurmm")),
     "values of the wrong type": Case(
         "[config]\nn = 3\nb = true\n" + rule("a"),
         [

@@ -263,22 +263,21 @@ class Front:
             self.printer.talk(diagnostic_lines(warning, self.printer))
         for line in summary_lines(view, self.printer, self.again):
             self.printer.talk(mask.text(line))
-        if not self._agreed_here(view):
-            return False
         again = hours_at_stake(view)
-        if again < ASK_FROM or self.args.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        question = "Run it here? [y/N] " if self._is_for_a_scheduler(view, again) else ""
+        if again >= ASK_FROM:
+            question = f"this does {format_duration(round(again))} of finished work again. Go on? [y/N] "
+        if not question or self.args.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
             return True
-        return _yes(f"this does {format_duration(round(again))} of finished work again. Go on? [y/N] ")
+        return _yes(question)
 
-    def _agreed_here(self, view: View) -> bool:
-        """Where this machine submits to a scheduler, a large run on it is said, and asked for."""
+    def _is_for_a_scheduler(self, view: View, again: float) -> bool:
+        """Whether this is a large run on a machine that submits to a scheduler; then that is said."""
         known = self.args.backend or (view.workflow.cluster is not None and view.workflow.cluster.backend)
-        if known or not is_large(view, hours_at_stake(view)) or not (scheduler := scheduler_here()):
-            return True
+        if known or not is_large(view, again) or not (scheduler := scheduler_here()):
+            return False
         self.printer.talk(words_of_login_node(scheduler, len(view.decision.to_run())))
-        if self.args.yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return True
-        return _yes("Run it here? [y/N] ")
+        return True
 
     def open(self, folder: RunFolder) -> None:
         """The run has begun; from here on everything is meant from the work folder.
