@@ -101,7 +101,7 @@ def test_a_program_that_is_not_there_is_named(bench: Bench) -> None:
         assert "no-such-program" in answer.message
         return
     outcome = bench.finish(submission)
-    if outcome.exit_code == 127 and bench.backend.abilities.batch:  # where only the shell of the node can tell
+    if outcome.exit_code == 127 and bench.backend.abilities.batch:  # only its shell can tell
         assert "no-such-program" in bench.log(submission)
     else:
         assert outcome.reason is EndReason.NEVER_STARTED

@@ -183,8 +183,9 @@ def test_an_outage_is_silence_and_a_submission_then_transient(
     [("limit", Sort.LIMIT), ("lose_answer", Sort.UNCLEAR), ("refuse", Sort.REFUSED)],
 )
 def test_answers_to_submissions_are_sorted(
-    fake_cluster: Start, tmp_path: Path, kind: str, do: str, sort: Sort
+    fake_cluster: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, do: str, sort: Sort
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # where a job without directives writes to
     cluster, dialect = fake_cluster(kind), spoken(kind)
     cluster.script(do)
     (tmp_path / "job.sh").write_text("#!/bin/sh\ntrue\n")
