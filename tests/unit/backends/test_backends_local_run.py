@@ -205,13 +205,13 @@ def test_three_hundred_attempts_leave_no_descriptor_and_no_zombie(local):
 def zombies() -> list[str]:
     """Children of this process that have ended and were not waited for."""
     found = []
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+    for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+            state, parent = entry.read_text().rpartition(")")[2].split()[:2]
         except OSError:  # gone meanwhile
             continue
         if state == "Z" and parent == str(os.getpid()):
-            found.append(stat.parent.name)
+            found.append(entry.parent.name)
     return found
 
 
