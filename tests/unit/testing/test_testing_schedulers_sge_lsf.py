@@ -133,9 +133,11 @@ def test_an_array_is_shown_as_recorded(cluster: FakeCluster, folder: Path) -> No
 def test_the_queue_is_written_in_the_tags_of_a_real_one(cluster: FakeCluster, folder: Path) -> None:
     job = submit(cluster, folder, "-N fill -pe smp 2 -b y sleep 100")
     cluster.wait_for(lambda jobs: any(one.pid for one in jobs if one.name == "fill"))
+    waits = submit(cluster, folder, "-N waits -h -b y sleep 100")
     tags = r"</?\w+"
     mine = set(re.findall(tags, say(cluster, "qstat -xml", folder).out))
     assert mine - {"<tasks", "</tasks"} == set(re.findall(tags, recorded(SGE, "qstat -xml").out))
+    say(cluster, f"qdel {waits}", folder)
     alike(say(cluster, f"qdel {job}", folder), recorded(SGE, "qdel 20"))
     ended(cluster, job)
     said = say(cluster, RECORD.format(job), folder)
