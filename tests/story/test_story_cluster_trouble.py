@@ -208,10 +208,11 @@ def test_a_reason_that_cannot_heal_is_said_and_fails_the_task(fake_cluster: Clus
 def test_a_retry_after_too_little_memory_asks_for_more(fake_cluster: Cluster, tmp_path: Path) -> None:
     cluster = fake_cluster("slurm")
     cluster.script("oom", after=0.1, times=1)
-    text = "retries = 1\nretry_delay = '0s'\nmemory = '1G'"
+    text = "retries = 1\nretry_delay = '0s'\nmemory = '1G'\nretry_memory = 'x2'"
     place = single(Place(tmp_path, fake_site(cluster)), text)
     place.treadle("run")
     assert [job.reason for job in place.jobs()] == [EndReason.OOM, EndReason.OK]
+    assert [job.memory >> 20 for job in cluster.jobs()] == [1024, 2048]
 
 
 def test_two_runs_in_two_folders_keep_to_their_own_jobs(fake_cluster: Cluster, tmp_path: Path) -> None:
