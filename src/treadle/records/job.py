@@ -55,12 +55,16 @@ class JobRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=False)
     def __eq__(self, other: object) -> bool:
         return self._what() == other._what() if isinstance(other, JobRecord) else NotImplemented
 
+    def __ne__(self, other: object) -> bool:  # a Struct has one of its own, which does not ask `__eq__`
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self._what())
 
     def _what(self) -> tuple[object, ...]:
+        """A digest says all of a content; an artifact's record differs in size with the name of its host."""
         contents = [
-            [(file.path, file.size, file.digest) for file in some] for some in (self.inputs, self.outputs)
+            [(file.path, file.digest or file.size) for file in some] for some in (self.inputs, self.outputs)
         ]
         files = tuple(map(tuple, contents))
         return (self.task, self.attempt, self.state, self.reason, self.exit_code, self.signal, files)
