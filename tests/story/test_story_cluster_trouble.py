@@ -44,9 +44,9 @@ def lay_out(place: Place) -> Place:
     return place
 
 
-def single(place: Place, text: str = "") -> Place:
+def single(place: Place, text: str = "", *, seconds: float = 0.5) -> Place:
     """A workflow of one rule."""
-    shell = "echo it >> starts; sleep 0.5; touch {output}"
+    shell = f"echo it >> starts; sleep {seconds}; touch {{output}}"
     rule = f"[[rules]]\nname = 'it'\noutput = ['it.txt']\n{text}\nshell = '{shell}'\n"
     place.write("main.oxoflow", f"[workflow]\nname = 'single'\nstrict_shell = true\n{rule}")
     return place
@@ -179,8 +179,8 @@ def test_a_job_that_is_requeued_goes_on_where_its_rule_may_be_started_again(
     fake_cluster: Cluster, tmp_path: Path
 ) -> None:
     cluster = fake_cluster("slurm")
-    cluster.script("requeue", after=0.2)
-    place = single(Place(tmp_path, fake_site(cluster)), "restartable = true")
+    cluster.script("requeue", after=1.5, times=1)
+    place = single(Place(tmp_path, fake_site(cluster)), "restartable = true", seconds=3)
     place.treadle("run")
     assert [(job.state, job.attempt) for job in place.jobs()] == [("succeeded", 1)]
     assert place.starts() == {"it": 2}
@@ -188,8 +188,8 @@ def test_a_job_that_is_requeued_goes_on_where_its_rule_may_be_started_again(
 
 def test_a_job_that_is_requeued_is_not_begun_twice_else(fake_cluster: Cluster, tmp_path: Path) -> None:
     cluster = fake_cluster("slurm")
-    cluster.script("requeue", after=0.2)
-    place = single(Place(tmp_path, fake_site(cluster)))
+    cluster.script("requeue", after=1.5, times=1)
+    place = single(Place(tmp_path, fake_site(cluster)), seconds=3)
     place.treadle("run", exits=1)
     assert [job.state for job in place.jobs()] == ["failed"]
     assert place.starts() == {"it": 1}
