@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,6 @@ from treadle.testing.schedulers import FakeCluster
 
 pytestmark = pytest.mark.big
 TASKS = 10_000
-SPEED = 60.0  # of the cluster's clock: polls are a second apart
 # Runs the command, and tells what CPU time it took itself: what it waited for (sbatch ...) does not count.
 MEASURED = """
 import resource, sys
@@ -34,7 +33,7 @@ def test_ten_thousand_tasks_take_few_commands_and_little_of_the_driver(
 ) -> None:
     here = str(Path(__file__).parent)
     cluster = fake_cluster(
-        "slurm", slots=5000, nodes=2, speed=SPEED, simulator="story_simulated:ended", path=[here]
+        "slurm", slots=5000, nodes=2, speed=60.0, simulator="story_simulated:ended", path=[here]
     )
     cluster.script("simulate", seconds=300)
     place = Place(tmp_path, fake_site(cluster), max_submitted=TASKS, poll_interval=1)
@@ -45,15 +44,15 @@ def test_ten_thousand_tasks_take_few_commands_and_little_of_the_driver(
     )
     place.write("rows.json", json.dumps([{"n": str(number)} for number in range(TASKS)]))
     argv = [sys.executable, "-c", MEASURED, str(tmp_path / "cpu"), "run", "--json", "--profile", "there"]
+    began = time.monotonic()
     done = subprocess.run(argv, cwd=tmp_path, env=place.env(), capture_output=True, text=True, timeout=120)
+    wall = time.monotonic() - began
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout)["counts"]["succeeded"] == TASKS
 
     calls = cluster.calls()
     assert calls["sbatch"] <= 30, calls
-    times = [time for time, command, _ in cluster.log() if command == "squeue"]
-    between = [later - earlier for earlier, later in pairwise(times)]  # by the cluster's clock
-    assert min(between) > 0.5 * SPEED, "each poll is one command"
-    assert len(times) < 100, calls
+    assert calls["squeue"] <= wall + 2, "a poll is one command, and they are a second apart"
+    assert calls["sacct"] <= wall + 2, calls
     cpu = float((tmp_path / "cpu").read_text())
     assert cpu < 0.001 * TASKS, f"{cpu} s of CPU time of the driver"

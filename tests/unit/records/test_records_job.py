@@ -71,6 +71,7 @@ def test_ids_times_host_and_usage_do_not_count_when_records_are_compared() -> No
     )
     assert elsewhere == one
     assert hash(elsewhere) == hash(one)
+    assert not (elsewhere != one)  # noqa: SIM202
     for other in (
         replace(one, exit_code=1),
         replace(one, reason=EndReason.OOM),
