@@ -442,7 +442,7 @@ def test_all_of_it_ends_with_whoever_started_it_even_when_that_is_killed(kind: s
     assert not folder.exists()
 
 
-def wait_until(condition: Callable[[], bool], *, seconds: float = 30) -> None:
+def wait_until(condition: Callable[[], bool], *, seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it does not come to pass"
