@@ -237,10 +237,9 @@ def _publish(
     try:
         return store.publish(storage.lease, storage.work, record, replaces=over)
     except DiskError as error:
-        code = error.diagnostics[0].code
-        if code == "disk-full" or (code != "work-gone" and storage.is_there()):
+        if error.diagnostics[0].code == "disk-full":
             raise
-    storage.wait()
+    storage.wait()  # it may be back by now: only a second try tells an outage from what is wrong for good
     return store.publish(storage.lease, storage.work, record, replaces=over)
 
 
