@@ -6,6 +6,7 @@ import json
 
 import pexpect
 import pytest
+
 from conftest import TREADLE
 
 FLOW = '[[rules]]\nname = "long"\noutput = ["long.txt"]\nshell = "echo x >> times; echo > {output}"\n'

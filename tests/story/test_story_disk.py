@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
-from conftest import TREADLE
 from story_trouble import host, mortal, none_left, until
+
+from conftest import TREADLE
 
 FLOW = """
 [[rules]]

@@ -8,6 +8,7 @@ import subprocess
 
 import pexpect
 import pytest
+
 from conftest import TREADLE
 
 FLOW = """

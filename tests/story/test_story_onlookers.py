@@ -8,8 +8,9 @@ import signal
 import subprocess
 
 import pytest
-from conftest import TREADLE
 from story_trouble import none_left, until
+
+from conftest import TREADLE
 
 FLOW = """
 [[rules]]

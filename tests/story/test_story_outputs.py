@@ -7,6 +7,7 @@ import os
 
 import pexpect
 import pytest
+
 from conftest import TREADLE
 
 FLOW = """

@@ -10,8 +10,9 @@ from typing import Any
 
 import pexpect
 import pytest
-from conftest import TREADLE
 from story_trouble import host, none_left, until
+
+from conftest import TREADLE
 
 # Both tasks write half of their output and wait until `quick` is there. One of them does not hear SIGTERM.
 FLOW = """

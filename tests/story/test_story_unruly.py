@@ -7,8 +7,9 @@ import stat
 from contextlib import suppress
 
 import pytest
-from conftest import TREADLE
 from story_trouble import mortal, none_left, processes, until
+
+from conftest import TREADLE
 
 
 def rule(name: str, shell: str, output: str = '"{name}.txt"', more: str = "") -> str:

@@ -6,6 +6,7 @@ import re
 
 import pexpect
 import pytest
+
 from conftest import TREADLE
 
 FLOW = """

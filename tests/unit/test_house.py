@@ -14,7 +14,12 @@ BIN = pathlib.Path(sys.executable).parent
 
 @pytest.mark.parametrize(
     "command",
-    [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"], ["lint-imports"]],
+    [
+        ["ruff", "check", "--no-cache"],
+        ["ruff", "format", "--check", "--no-cache"],
+        ["mypy"],
+        ["lint-imports"],
+    ],
     ids=["lint", "format", "types", "imports"],
 )
 def test_the_house_is_in_order(command: list[str]) -> None:
