@@ -438,8 +438,12 @@ def test_all_of_it_ends_with_whoever_started_it_even_when_that_is_killed(kind: s
             if comm.exists() and comm.read_text().strip() == "sleep":
                 os.kill(int(pid), signal.SIGKILL)
     wait_until(lambda: not processes_of(folder))
-    Scheduler("slurm", short_path, accounting=False).close()
-    assert not folder.exists()
+
+    def is_cleared_by_the_next() -> bool:
+        Scheduler("slurm", short_path, accounting=False).close()
+        return not folder.exists()
+
+    wait_until(is_cleared_by_the_next)
 
 
 def wait_until(condition: Callable[[], bool], *, seconds: float = 120) -> None:
