@@ -12,7 +12,7 @@ from treadle.backends.local import LocalBackend
 from treadle.base.errors import OptionError
 from treadle.base.files import write_whole
 from treadle.base.layout import RunFolder
-from treadle.base.machine import gpus_here
+from treadle.base.machine import gpus_here, login_name
 from treadle.base.mask import Mask
 from treadle.base.plugins import BACKENDS as PLUGINS
 from treadle.base.plugins import load_plugin
@@ -106,23 +106,12 @@ def scheduler_of(view: View, cluster: Cluster, *, mask: Mask, run: RunFolder | N
         workdir=view.workdir,
         run=run,
         flowdir=view.workflow.folder,
-        user=current_user(),
+        user=login_name(),
         mask=mask,
     )
     if run is not None:
         _write_settings(run, settings)
     return backend
-
-
-def current_user() -> str:
-    """Our name, as schedulers list jobs by it; empty where it has none."""
-    import os
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return ""
 
 
 def _refuse_another_client(view: View, cluster: Cluster, more: bool) -> None:

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from treadle.base.errors import LockError, OptionError
 from treadle.base.layout import RunFolder, StateFolder
+from treadle.base.machine import login_name
 from treadle.base.mask import Mask
 from treadle.records.event import EndReason
 from treadle.records.journal import is_ended
@@ -64,7 +65,6 @@ def cancel(
     for run, some in numbers.items():
         if not os.path.isfile(run.backend) or not os.path.isdir(run.jobs):
             continue
-        from treadle.api.backend_of import current_user
         from treadle.backends.cluster.cancel_run import cancel_jobs
 
         settings = _settings(run)
@@ -72,7 +72,7 @@ def cancel(
             settings,
             {run: some},
             workdir=workdir,
-            user=current_user(),
+            user=login_name(),
             told=lambda live: say("jobs", str(live)) if live else None,
         )
         done = msgspec.structs.replace(

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from treadle.api.backend_of import current_user
 from treadle.api.pipe import Request, plan_of
 from treadle.base.errors import OptionError, SchedulerError
 from treadle.base.files import make_parents
 from treadle.base.layout import RunFolder, StateFolder
+from treadle.base.machine import login_name
 from treadle.base.names import job_name
 from treadle.engine.backend import ExecutorBackend, Refused, Submission
 from treadle.engine.compose import ATTEMPT
@@ -73,7 +73,7 @@ def submit_driver(request: Request, words: Sequence[str]) -> DriverJob:
     prepare(state)
     folder = state.driver(f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(2).hex()}")
     make_parents(folder.attempt_log(1))
-    backend = ClusterBackend(settings, workdir=planned.workdir, run=folder, user=current_user())
+    backend = ClusterBackend(settings, workdir=planned.workdir, run=folder, user=login_name())
     try:
         job = _accepted(backend, _submission(words, folder, limit))
     finally:

@@ -11,7 +11,7 @@ from treadle.api.backend_of import scheduler_of
 from treadle.api.cluster import local_rules
 from treadle.api.pipe import View, mask_of, secrets_of
 from treadle.base.errors import OptionError
-from treadle.base.layout import RunFolder
+from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.machine import usable_memory
 from treadle.base.names import job_name
 from treadle.engine.backend import Submission
@@ -91,7 +91,7 @@ def _stages(view: View, here: frozenset[str]) -> Iterator[list[ScheduledTask]]:
 def _submission(view: View, task: ScheduledTask, run: RunFolder, n: int) -> Submission:
     """The first attempt at a task, as the engine would hand it in."""
     place = Place(view.workdir, view.workflow.folder, usable_memory())
-    relative = RunFolder(f".treadle/runs/{RUN}")
+    relative = StateFolder("").run(RUN)  # from the work folder, where commands run
     made = compose(
         task,
         task.resources,

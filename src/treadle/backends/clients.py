@@ -119,8 +119,7 @@ class LocalClient:
 
         `disk_gb` is compared with what is free where the work is done, which a client alone does not know.
         """
-        found = [f"nodes ({resources.nodes})"] if (resources.nodes or 1) > 1 else []
-        return found + ([f"image ({resources.image})"] if resources.image else [])
+        return beyond_one_node(resources)
 
     def close(self) -> None:
         jobs, self._jobs = self._jobs, None
@@ -196,6 +195,12 @@ class RayClient:
         if jobs is not None:
             jobs.close(end=self._cluster.owned)
         self._cluster.leave()
+
+
+def beyond_one_node(resources: ResourceConfig) -> list[str]:
+    """What a function that is called once, on one node and as it is, cannot have: in words."""
+    found = [f"nodes ({resources.nodes})"] if (resources.nodes or 1) > 1 else []
+    return found + ([f"image ({resources.image})"] if resources.image else [])
 
 
 _chosen: ContextVar[Client | None] = ContextVar("treadle_client", default=None)

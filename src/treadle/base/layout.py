@@ -325,11 +325,6 @@ class ArtifactPlaces:
         return self._base + ".lease"
 
     @property
-    def lease_stem(self) -> str:
-        """What the names of all its leases begin with."""
-        return f"{self.stem}.lease."
-
-    @property
     def work_folder(self) -> str:
         """The folder of all work paths."""
         return self.folder + "/work"

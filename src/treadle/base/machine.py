@@ -29,6 +29,16 @@ def pid_namespace() -> str:
         return ""
 
 
+def login_name() -> str:
+    """The login name of this process's user; empty where it has none, as in many containers."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return ""
+
+
 def usable_cpus(root: str = "/") -> int:
     """CPUs that this process may use, at least 1: its affinity, and its cgroups' quotas rounded up.
 

@@ -61,11 +61,6 @@ def detach(words: Sequence[str], printer: Printer, again: Again) -> int:
     return 0
 
 
-def is_detached() -> bool:
-    """Whether we are such a process, and have not turned away yet."""
-    return _PIPE in os.environ
-
-
 def turn_away(folder: RunFolder) -> None:
     """Say to who started us that the run has begun, and write to its log from here on."""
     told = os.environ.pop(_PIPE, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from treadle.engine.brakes import Brakes, Mode, Settings, Stop
@@ -31,7 +32,7 @@ _WELL = (End.SUCCEEDED, End.UNCHANGED)
 _CANCELLED = Outcome(reason=EndReason.CANCELLED)
 
 
-class Ending:
+class Ending(ABC):
     """The tasks of one run by where they stand, and the ways that lead out of it."""
 
     def __init__(self, settings: Settings, budget: Budget) -> None:
@@ -107,9 +108,9 @@ class Ending:
         state = self._gone.get(task) if node is None else node.state
         return state if type(state) is End else None
 
+    @abstractmethod
     def _upstream_done(self, node: Node) -> None:
         """All that a node needs has ended well."""
-        raise NotImplementedError
 
     # Ends
 

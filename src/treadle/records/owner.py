@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import pwd
 from enum import StrEnum
 from typing import Self
 
@@ -12,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle.base.files import disk_error
+from treadle.base.machine import login_name
 from treadle.base.proc import boot_id, host, pid_namespace, process_gone, start_time
 from treadle.records.clock import Clock
 
@@ -61,10 +61,6 @@ class _File(Owner, frozen=True, kw_only=True):
 def this_process(clock: Clock, *, locked: bool = False) -> Owner:
     """We ourselves, under a new uuid."""
     uid, pid = os.getuid(), os.getpid()
-    try:
-        user = pwd.getpwuid(uid).pw_name
-    except KeyError:  # usual in containers
-        user = str(uid)
     return Owner(
         uuid=os.urandom(16).hex(),
         host=host(),
@@ -73,7 +69,7 @@ def this_process(clock: Clock, *, locked: bool = False) -> Owner:
         pid=pid,
         started=start_time(pid),
         uid=uid,
-        user=user,
+        user=login_name() or str(uid),
         since=clock.now(),
         locked=locked,
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import pwd
 
+from treadle.base.machine import login_name
 from treadle.base.proc import boot_id, host, pid_namespace, process_gone, start_time
 from treadle.steps.record import Owner
 
@@ -53,11 +53,8 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def user_name() -> str:
-    """The login name of this process's user; its number where there is none, as in many containers."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return str(os.getuid())
+    """The login name of this process's user; its number where there is none."""
+    return login_name() or str(os.getuid())
 
 
 def gone(owner: Owner) -> bool:

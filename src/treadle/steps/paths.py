@@ -6,6 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from treadle.base.digest import ARTIFACT_STATE
 from treadle.base.layout import StateFolder
 from treadle.plan.paths import is_url as is_url
 from treadle.plan.paths import normal
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 _UNFIT = re.compile(r"[\x00-\x1f\x7f]")
 _LONGEST_PART = 180  # bytes of one part of a name: hash, attempt and endings still fit in 255
-_OURS = ".treadle-artifacts"
 
 
 def default_prefix(workdir: str) -> str:
@@ -66,8 +66,8 @@ def unfit_path(path: str) -> str:
     parts = path.split("/")
     if "" in parts or "." in parts:
         return "it has an empty part ('//'), or '.' as one"
-    if _OURS in parts:
-        return f"{_OURS} is where the records of artifacts stand"
+    if ARTIFACT_STATE in parts:
+        return f"{ARTIFACT_STATE} is where the records of artifacts stand"
     try:
         longest = max(len(part.encode()) for part in parts)
     except UnicodeEncodeError:

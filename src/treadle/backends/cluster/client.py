@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import pwd
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from treadle.backends.cluster.configured import settings_of
 from treadle.backends.cluster.settings import ClusterSettings
 from treadle.base.errors import StepError, UserError
+from treadle.base.machine import login_name
 from treadle.rules.profile.cluster import cluster_of_profiles
 from treadle.rules.profile.find import known_profiles
 from treadle.rules.schema import SCHEDULERS
@@ -67,7 +67,7 @@ class ClusterClient:
     ) -> ExecutorBackend:
         from treadle.backends.cluster.backend import ClusterBackend
 
-        inner = ClusterBackend(self.settings, workdir=workdir or os.getcwd(), user=_user(), mask=mask)
+        inner = ClusterBackend(self.settings, workdir=workdir or os.getcwd(), user=login_name(), mask=mask)
         if book is None:
             return inner
         from treadle.backends.cluster.steps import SteppedCluster
@@ -76,8 +76,9 @@ class ClusterClient:
 
     def cannot(self, resources: ResourceConfig) -> list[str]:
         """Images, and several nodes: a function is called once, on one of them."""
-        found = [f"nodes ({resources.nodes})"] if (resources.nodes or 1) > 1 else []
-        return found + ([f"image ({resources.image})"] if resources.image else [])
+        from treadle.backends.clients import beyond_one_node
+
+        return beyond_one_node(resources)
 
     def close(self) -> None:
         jobs, self._jobs = self._jobs, None
@@ -104,10 +105,3 @@ def _named(name: str) -> ClusterSettings:
     known = ", ".join((*SCHEDULERS, *known_profiles(folder)))
     message = f"'{name}' names no scheduler, and no profile that does"
     raise StepError(message, hint=f"there are: {known}", code="unknown-client")
-
-
-def _user() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # usual in containers
-        return ""
