@@ -172,7 +172,9 @@ def test_an_error_of_a_stream_is_told_when_what_runs_has_ended(folder: Folder) -
 def test_targets_choose_from_a_stream(folder: Folder) -> None:
     pipeline(folder, STREAM)
     assert "1 done" in folder.treadle("run", "pipeline.py", "s7").stderr
-    assert "nosuch: no step of" in folder.treadle("run", "pipeline.py", "nosuch", exits=2).stderr
+    assert (
+        "nosuch is no step of pipeline.py" in folder.treadle("run", "pipeline.py", "nosuch", exits=2).stderr
+    )
 
 
 def test_steps_grow_further_ones_and_the_next_preview_knows_them(folder: Folder) -> None:

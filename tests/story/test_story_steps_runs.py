@@ -236,6 +236,9 @@ def test_targets_choose_steps_by_name_with_what_they_build_on(runner: StepRunner
     assert calls.names == ["base", "wanted"]
     runner.run(iter([wanted, other]), targets=[other])
     assert calls.names[2:] == ["other"]
+    below = StepSpec("below", fn=calls.put("below"))
+    runner.run(iter([StepSpec("above", fn=calls.put("above"), deps=[below])]), targets=["below"])
+    assert calls.names[3:] == ["below"], "a target may be what a step of the stream builds on, as in a list"
     for steps in ([wanted], iter([wanted])):
         with pytest.raises((OptionError, StepRunError), match="wantd"):
             runner.run(steps, targets=["wantd"])

@@ -7,7 +7,6 @@ open -> planned -> view_of -> carry_out
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -17,18 +16,16 @@ from treadle.api.pipe import Planned, Request, View, mask_of, view_of
 from treadle.api.pipeline_plan import Opened, open_pipeline, places_of, planned_steps
 from treadle.api.run import Front, RunOptions, RunReport, carry_out
 from treadle.api.session import Session, hold
-from treadle.api.step_names import StepNames
+from treadle.api.steps_choose import chosen
 from treadle.api.steps_pipe import Looker, Places
 from treadle.api.steps_source import Route, growth_of, stream_of
 from treadle.api.steps_stream import Stream
-from treadle.base.errors import OptionError
 from treadle.base.machine import usable_cpus
 from treadle.base.mask import Mask
 from treadle.records.past import Past
 from treadle.rules.schema import Workflow
 from treadle.steps import paths
 from treadle.steps.book import StepBook
-from treadle.steps.spec import StepSpec
 
 
 class StepFront(Front, Protocol):
@@ -81,33 +78,14 @@ def _streamed(opened: Opened, request: Request, options: RunOptions, front: Step
     book = StepBook()
     route = _route(opened.workflow, opened.places, force=request.force)
     view = replace(route.start(book), stream=True)
-    chooser = _Chooser(opened, request)
-    steps = chooser.steps() if opened.targets else opened.pipeline.steps
+    steps = opened.pipeline.steps
+    if opened.targets:
+        places = paths.Places(opened.places.prefix, opened.places.workdir)
+        steps = chosen(steps, opened.targets, places, opened.places.workdir, opened.pipeline.file)
     room = 2 * (options.max_concurrent or options.jobs or usable_cpus())
     with alone(opened.places.workdir, mask=Mask(), wait=options.wait, say=front.say) as session:
         source = stream_of(steps, route, book, session, room=room, hear=front.hear)
         return _carried(session, view, replace(options, forget=True), front, source)
-
-
-class _Chooser:
-    """The steps of a stream that targets name; names that no step had are told at its end."""
-
-    def __init__(self, opened: Opened, request: Request) -> None:
-        self._opened = opened
-        self._unmet = dict.fromkeys(opened.targets)
-
-    def steps(self) -> Iterator[StepSpec]:
-        """The steps that are named, as they come."""
-        places = self._opened.places
-        for step in self._opened.pipeline.steps:
-            names = StepNames([step], paths.Places(places.prefix, places.workdir), places.workdir)
-            for target in self._opened.targets:
-                if found := names.find(target):
-                    self._unmet.pop(target, None)
-                    yield from found
-        if self._unmet:
-            where = self._opened.pipeline.file
-            raise OptionError(f"{', '.join(self._unmet)}: no step of {where}", code="unknown-target")
 
 
 def _carried(

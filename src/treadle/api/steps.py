@@ -61,7 +61,7 @@ class StepRunner:
         flight. `dry_run` tells what would run and writes nothing. `force` makes the steps asked for again.
         Without `force_run_failed` a step that failed before is an error. Without `keep_going` nothing new
         starts after a failure. `targets` are those of the steps that are wanted (steps, names, names with
-        hash), with what they build on.
+        hash, paths, patterns), with what they build on.
 
         Raises `StepRunError` with every failure once all else is done, `StepError` and `PlanError` for steps
         that are wrong before anything runs, KeyboardInterrupt after an orderly end.

@@ -18,7 +18,7 @@ from treadle.api.alone import alone, needs_lock
 from treadle.api.run import RunOptions, carry_out
 from treadle.api.session import Session, hold
 from treadle.api.step_names import StepNames
-from treadle.api.steps_choose import Chooser
+from treadle.api.steps_choose import chosen
 from treadle.api.steps_pipe import PREVIEWED, Looker, Places
 from treadle.api.steps_report import RunReport, StepWarning
 from treadle.api.steps_source import Route, growth_of, stream_of
@@ -102,7 +102,11 @@ class StepRun:
         """Batches that arrive while the run goes on."""
         book = StepBook()
         tally = StepTally(book, streamed=True, warn=self._warn)
-        chooser = Chooser(self._wish.targets) if self._wish.targets is not None else None
+        workdir = self._places.workdir
+        if self._wish.targets is not None:
+            steps = chosen(
+                steps, self._wish.targets, Where(self._places.prefix, workdir), workdir, "this run"
+            )
         with alone(self._places.workdir, mask=Mask(), wait=self._wish.wait) as session:
             source = stream_of(
                 steps,
@@ -111,9 +115,8 @@ class StepRun:
                 session,
                 room=self._wish.room,
                 hear=lambda view: self._enter(tally, view),
-                wanted=chooser.wants if chooser is not None else lambda step: True,
             )
-            return self._driven(session, self._route.start(book), tally, source, chooser)
+            return self._driven(session, self._route.start(book), tally, source)
 
     def _entered(self, view: View) -> StepTally:
         """A tally of the view, whose warnings are told."""
@@ -138,7 +141,6 @@ class StepRun:
         view: View,
         tally: StepTally,
         source: Stream | None = None,
-        chooser: Chooser | None = None,
     ) -> RunReport:
         """Carry it out; the report, or what went wrong."""
         source = source or growth_of(view, self._route, session, lambda more: self._enter(tally, more))
@@ -148,8 +150,6 @@ class StepRun:
             if source is not None:
                 source.close()
         others = list(source.errors) if source is not None else []
-        if chooser is not None and not others:
-            others += chooser.unmet()
         return self._ended(tally, done.exit_code, others)
 
     def _ended(self, tally: StepTally, code: int, others: Sequence[BaseException] = ()) -> RunReport:

@@ -94,10 +94,9 @@ def stream_of(
     *,
     room: int,
     hear: Hear,
-    wanted: Callable[[StepSpec], bool] = lambda step: True,
 ) -> Stream:
-    """The steps of an iterable, as they are wanted: no more than `room` that have not ended."""
-    return Stream(steps, plan=route.batches(session.evidence), book=book, room=room, hear=hear, wanted=wanted)
+    """The steps of an iterable: no more than `room` that have not ended."""
+    return Stream(steps, plan=route.batches(session.evidence), book=book, room=room, hear=hear)
 
 
 def growth_of(view: View, route: Route, session: Session, hear: Hear) -> Stream | None:

@@ -69,7 +69,6 @@ class Stream:
         book: StepBook,
         room: int,
         hear: Callable[[View], None] = lambda view: None,
-        wanted: Callable[[StepSpec], bool] = lambda step: True,
     ) -> None:
         self.errors: list[BaseException] = []
         self._rest = rest
@@ -77,7 +76,6 @@ class Stream:
         self._book = book
         self._room = room
         self._hear = hear
-        self._wanted = wanted
         self._ring: Callable[[], None] = lambda: None
         self._change = threading.Condition()
         self._threads: list[threading.Thread] = []
@@ -181,8 +179,6 @@ class Stream:
     def _pulled_one(self, step: object) -> None:
         if not isinstance(step, StepSpec):
             raise StepError(f"the iterable of steps gave {step!r}, not a StepSpec", code="no-step")
-        if not self._wanted(step):
-            return
         self._see_twin(step)
         with self._change:
             if step.task_id not in self._standing.known:
