@@ -172,7 +172,7 @@ def test_a_run_in_the_background_is_watched_killed_and_taken_up_again(
     place = lay_out(tmp_path, cluster)
     begun = json.JSONDecoder().raw_decode(place.treadle("run", "--detach", "--json"))[0]
     until(lambda: len(place.starts()) >= 2, "two tasks at work")
-    assert "4" in place.treadle("status", exits=None)
+    until(lambda: "2 tasks wait in the queue" in place.treadle("status", exits=None), "two in the queue")
     os.kill(begun["pid"], signal.SIGKILL)
     until(lambda: not Path(f"/proc/{begun['pid']}/fd").exists() or _is_dead(begun["pid"]), "its end")
     goes_on(place, once=True)

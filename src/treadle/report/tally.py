@@ -176,22 +176,10 @@ class Tally:
             self.blocked.setdefault(event.cause, []).append(event.task)
 
     def _take_back(self, event: EvidenceWithdrawn) -> None:
-        """A success that was told is none."""
+        """A success that was told is none: the task is tried again, or the event of its failure follows."""
         self.ends[End.SUCCEEDED] -= 1
+        self.settled -= 1
         self.states.pop(event.task, None)
-        if event.again:
-            self.settled -= 1
-            return
-        self.ends[End.FAILED] += 1
-        self.failures.append(
-            Failure(
-                task=event.task,
-                attempt=event.attempt,
-                n=event.n,
-                outcome=event.outcome,
-                run=event.run,
-            )
-        )
 
     @property
     def running(self) -> list[Trying]:

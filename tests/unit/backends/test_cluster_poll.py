@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from treadle.backends.cluster.dialect import Phase, Row
+from treadle.backends.cluster.poll import DoneInQueue, Heard
 from treadle.backends.cluster.status import read_status
 from treadle.base.errors import SchedulerError
 from treadle.engine.backend import JobStatus
@@ -48,6 +51,31 @@ def test_a_done_job_is_noticed_without_any_poll(world_with):
     world.until(lambda: any(report.outcome for report in world.reports.get(one.name, ())), "its end")
     assert world.outcome(one.name).reason is EndReason.OK
     assert world.backend.counts()["poll"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "phase", "told"),
+    [
+        (99.0, Phase.PENDING, False),  # asked before its end was seen
+        (101.0, Phase.PENDING, False),  # the queue is slow to show that it began
+        (101.0, Phase.RUNNING, False),
+        (120.0, Phase.PENDING, True),
+        (120.0, Phase.RUNNING, False),  # it was started again, and sees for itself that it is done
+        (120.0, Phase.ENDED, False),
+    ],
+)
+def test_a_job_that_is_done_is_taken_out_of_the_queue_only_if_it_waits_long_after_that(asked, phase, told):
+    done, held = DoneInQueue(), SimpleNamespace(id="7")
+    done.add(held, 100.0)
+    heard = Heard(asked, {"7": Row("7", phase, phase.value)}, True)
+    assert done.still_waiting(heard) == ([held] if told else [])
+
+
+def test_a_job_that_is_done_and_was_forgotten_is_no_longer_looked_for():
+    done = DoneInQueue()
+    done.add(SimpleNamespace(id="7"), 100.0)
+    assert done.still_waiting(Heard(101.0, {}, True)) == []
+    assert done.still_waiting(Heard(200.0, {"7": Row("7", Phase.PENDING, "PENDING")}, True)) == []
 
 
 @pytest.mark.parametrize("count", [3000, pytest.param(10_000, marks=pytest.mark.big)])

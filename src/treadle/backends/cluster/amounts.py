@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from decimal import Decimal
 
 _UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]+)?)\s*([KMGTP]?)(?:i?b|bytes?)?\s*[nc]?\Z", re.IGNORECASE)
@@ -42,7 +43,7 @@ def hours_and_minutes(seconds: float) -> str:
 def read_size(text: str) -> int | None:
     """Bytes of `97060K`, `94536kb`, `89.730MB` or `5.2 Gbytes`, all 1024-based; None: it is no size."""
     found = _SIZE.match(text.strip())
-    return round(float(found[1]) * _UNITS[found[2].upper()]) if found else None
+    return round(Decimal(found[1]) * _UNITS[found[2].upper()]) if found else None
 
 
 def read_seconds(text: str) -> float | None:

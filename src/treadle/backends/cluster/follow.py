@@ -20,7 +20,7 @@ from treadle.backends.cluster.cancel import Canceller
 from treadle.backends.cluster.dialect import Phase
 from treadle.backends.cluster.held import SUBMITTED, Held, Sent
 from treadle.backends.cluster.link import Link
-from treadle.backends.cluster.poll import Heard, Poller, Watch
+from treadle.backends.cluster.poll import DoneInQueue, Heard, Poller, Watch
 from treadle.backends.cluster.status import write_status
 from treadle.backends.cluster.verdict import Ended, InFlight, LookAgain, Where, verdict, withdraws
 from treadle.backends.cluster.verdict_end import Reason, outcome
@@ -43,7 +43,7 @@ class Follower:
         self._left = left
         self._live: dict[int, Sent] = {}
         self._timers: list[tuple[float, int, Held]] = []
-        self._done_too_early: list[Held] = []
+        self._done = DoneInQueue()
         self._failed_on: dict[str, set[str]] = {}
         self.late: dict[str, Outcome] = {}  # what accounting told of attempts after their ends were told
         self.poller = Poller(link, self._sents, self._heard)
@@ -136,11 +136,8 @@ class Follower:
                 news = True
                 if sent.live:
                     write_status(sent, self._link.clock.now())
-        for held in self._done_too_early:
-            row = heard.rows.get(held.id)
-            if row is not None and row.phase is not Phase.ENDED:
-                self._canceller.add(held)
-        self._done_too_early.clear()
+        for held in self._done.still_waiting(heard):
+            self._canceller.add(held)
         self._canceller.heard(heard.asked)
         return news
 
@@ -209,7 +206,7 @@ class Follower:
             self._suspect(held, ended.exclude)
         if ended.remove:
             if ended.outcome.reason is EndReason.OK:
-                self._done_too_early.append(held)
+                self._done.add(held, self._link.now())
             else:
                 self._canceller.add(held)
 
@@ -242,7 +239,8 @@ class Follower:
             facts = replace(facts, row=None)
         facts = replace(facts, over=held.sent_at if facts.over is None else facts.over, looked=now)
         later = verdict(facts, held.task, held.limit, self._settings)
-        if isinstance(later, Ended) and withdraws(before, later):
+        ours = held.asked > 0 and isinstance(later, Ended) and later.outcome.reason is EndReason.CANCELLED
+        if isinstance(later, Ended) and withdraws(before, later) and not ours:
             self._confirm(held, later.outcome)
             return
         reason = Reason(before.outcome.reason, before.outcome.message)

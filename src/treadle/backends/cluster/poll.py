@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
-from treadle.backends.cluster.dialect import Row, Silence
+from treadle.backends.cluster.dialect import Phase, Row, Silence
 from treadle.backends.cluster.held import Held, Sent
 from treadle.backends.cluster.link import Link
 from treadle.base.files import is_there
@@ -20,6 +20,7 @@ from treadle.base.files import is_there
 _LONGEST = 60.0  # seconds between two polls when nothing changes
 _GROWTH = 1.5
 _FIRST = 1.0  # seconds from a submission to the first poll, where the last one is long enough ago
+_PUT_AWAY = 15.0  # seconds from the end of a job until the queue surely shows it as it is
 _START = re.compile(r"([0-9]{1,12})\.([0-9]{1,6})\Z")
 _FIRST_LOOK = 0.1  # seconds between two looks at the folders of jobs, while they find something
 _LOOK_GROWTH = 1.3
@@ -125,6 +126,37 @@ class Poller:
 def _one_of(sent: Sent) -> Held | None:
     """One living attempt stands for its whole array: that is how every scheduler is asked."""
     return next((held for held in sent.held if held.ended is None and held.id), None)
+
+
+class DoneInQueue:
+    """Jobs that were seen to be done while the queue still had them: it may start one of them once more.
+
+    Most of them are just being put away. An answer that is older than the end, or a queue that is slow to
+    show a start, says of every quick job that it still waits; and a job that is cancelled while it is put
+    away is called cancelled by accounting. So one counts only if it waits long after its end.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[tuple[float, Held]] = []
+
+    def add(self, held: Held, now: float) -> None:
+        """The end of this one was seen `now`."""
+        self._held.append((now, held))
+
+    def still_waiting(self, heard: Heard) -> list[Held]:
+        """Those that are to be taken out of the queue. Each is told once."""
+        found: list[Held] = []
+        left: list[tuple[float, Held]] = []
+        for since, held in self._held:
+            row = heard.rows.get(held.id)
+            if row is None and heard.whole:
+                continue
+            if heard.asked - since < _PUT_AWAY:
+                left.append((since, held))
+            elif row is not None and row.phase is Phase.PENDING:
+                found.append(held)
+        self._held = left
+        return found
 
 
 class Watch:
