@@ -51,7 +51,7 @@ def publish(
                 remove(work)
                 return winner, False
             placed = _placed(lease, made, work, stood)
-            if _announce(places, encode_filed(record, placed)):
+            if _announce(places, encode_filed(record, placed), sealed=made.kind is Kind.NOTHING):
                 if _carry_out(places, lease, record, placed, stood):
                     return record, True
             elif pending := read_filed(places.pending, places.path):
@@ -88,14 +88,14 @@ def _placed(lease: LocalLease, made: Made, work: str, stood: Filed | None) -> Pl
     return Placed(token=lease.token, inode=made.inode, work=name, over=over)
 
 
-def _announce(places: ArtifactPlaces, data: bytes) -> bool:
+def _announce(places: ArtifactPlaces, data: bytes, *, sealed: bool) -> bool:
     try:
-        return create_filed(places.pending, data)
+        return create_filed(places.pending, data, sealed=sealed)
     except DiskError as error:
         if not isinstance(error.__cause__, FileNotFoundError):
             raise
         make_parents(places.pending)  # somebody removed the folder
-        return create_filed(places.pending, data)
+        return create_filed(places.pending, data, sealed=sealed)
 
 
 def _carry_out(

@@ -2,7 +2,8 @@
 
 Beside the record it holds how the artifact was put into its place (`Placed`), so that whoever finds it
 pending can go on from there. Once all is known to be on the disk the file is made read-only: readers of one
-that is not look at the output thoroughly.
+that is not look at the output thoroughly. Where nothing was made there is no output to look at, and the file
+is read-only from the start.
 """
 
 from __future__ import annotations
@@ -90,10 +91,14 @@ def read_filed(file: str, path: str = "", *, folder: str = "") -> Filed | None:
     return Filed(record, placed, sealed)
 
 
-def create_filed(file: str, data: bytes) -> bool:
-    """Make the file exclusively; False where there is one. Raises `DiskError`, with nothing left behind."""
+def create_filed(file: str, data: bytes, *, sealed: bool = False) -> bool:
+    """Make the file exclusively, read-only from the start if `sealed`; False where there is one.
+
+    Raises `DiskError`, with nothing left behind.
+    """
+    mode = 0o666 & ~_WRITABLE if sealed else 0o666
     try:
-        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     except FileExistsError:
         return False
     except (OSError, ValueError) as error:

@@ -34,8 +34,9 @@ class Unsynced:
             except BaseException:
                 self._noted = noted | self._noted
                 raise
-            for path in noted:
-                if path not in self._noted:  # else it was published anew meanwhile
+            for path, record in noted.items():
+                # Else it was published anew meanwhile, or is read-only as it is.
+                if record.kind is not Kind.NOTHING and path not in self._noted:
                     seal(ArtifactPlaces(path).record)
 
 
