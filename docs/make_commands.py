@@ -62,6 +62,15 @@ ABOUT = {
         "Checks a workflow file: errors and warnings, all at once. Nothing runs. The exit code is 2 "
         "if there is an error."
     ),
+    "fmt": (
+        "Puts workflow files and profiles in one layout, in place: spaces, blank lines, quotes, and the "
+        "order of the keys of a table between its blank lines. Comments and values stay as they are, so the "
+        "plan does, too. What is no TOML is left as it is, with an error."
+    ),
+    "schema": (
+        "Prints the JSON schema (draft 2020-12) of workflow files, or with `--profile` of profiles, for "
+        "editors that check and complete TOML. It is made from the table that the reader goes by."
+    ),
     "touch": (
         "Records the tasks that are named (without names: all that a run would make) as up to date, "
         "as they stand. No file is changed, not even its time. Every output must be there."

@@ -26,6 +26,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "exec": ("exec", "run one task in front, recording nothing"),
     "graph": ("graph", "draw the plan (dot, mermaid, tree)"),
     "check": ("check", "check a workflow file"),
+    "fmt": ("fmt", "put workflow files in one layout"),
+    "schema": ("schema", "print the JSON schema of workflow files, for editors"),
     "touch": ("touch", "record outputs that are there as up to date"),
     "evict": ("evict", "delete outputs on purpose, without making them again"),
     "clean": ("clean", "delete outputs (lists, asks, never sources)"),

@@ -66,12 +66,16 @@ class Document(Struct, frozen=True):
 
 def load(file: str) -> Document:
     """Read and parse the file at `file`. Raises WorkflowError."""
+    return parse(decoded(content(file), file), file)
+
+
+def content(file: str) -> bytes:
+    """The bytes of the file at `file`. Raises WorkflowError."""
     try:
         file.encode()
-        data = read_regular(file)
+        return read_regular(file)
     except (OSError, ValueError) as error:
         raise _unreadable(file, error) from None
-    return parse(_decoded(data, file), file)
 
 
 def _unreadable(file: str, error: OSError | ValueError) -> WorkflowError:
@@ -98,7 +102,8 @@ def _files_beside(file: str) -> str:
     return f"workflow files there: {', '.join(map(clip, found[:5]))}" if found else ""
 
 
-def _decoded(data: bytes, file: str) -> str:
+def decoded(data: bytes, file: str) -> str:
+    """The text of a file, without the mark that some editors put first. Raises WorkflowError."""
     if data.startswith(_UTF16):
         hint = "save it as UTF-8"
         raise WorkflowError("this file is UTF-16 text", place=Place(file), hint=hint, code="not-utf8")

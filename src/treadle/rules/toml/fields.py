@@ -7,6 +7,7 @@ refused as not yet there, or is named as having no effect. No field is ever sile
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -54,15 +55,17 @@ class Kind(StrEnum):
     LIST = "a list"
 
 
+Fields: TypeAlias = "dict[str, Field]"
+
+
 class Field(Struct, frozen=True):
-    """One field: its kind, its state, and why it has no effect or where it belongs."""
+    """One field: its kind, its state, why it has no effect, and the fields of a table that it holds."""
 
     kind: Kind
     state: State = State.WORKS
     why: str = ""
+    inside: Fields | None = None
 
-
-Fields = dict[str, Field]
 
 _TEXT = Field(Kind.TEXT)
 _NAME = Field(Kind.NAME)
@@ -118,16 +121,39 @@ DECLARED: Fields = {
     "must_exist": _FLAG,
 }
 
+GPU_SPEC: Fields = {"count": _COUNT, "model": _TEXT, "memory_gb": Field(Kind.COUNT)}
+
+RESOURCES: Fields = {
+    "threads": _COUNT,
+    "memory": _SIZE,
+    "gpu": Field(Kind.NATURAL),
+    "gpu_spec": Field(Kind.TABLE, inside=GPU_SPEC),
+    "disk": Field(Kind.SIZE, State.SCHEDULER, _FOR_SCHEDULERS),
+    "time_limit": Field(Kind.DURATION),
+    "partition": Field(Kind.TEXT, State.SCHEDULER, _FOR_SCHEDULERS),
+    "groups": Field(Kind.COUNTS),
+    "nodes": _COUNT,
+    "tasks_per_node": Field(Kind.COUNT, State.SCHEDULER, _FOR_SCHEDULERS),
+    "account": Field(Kind.TEXT, State.SCHEDULER, _FOR_SCHEDULERS),
+    "qos": Field(Kind.TEXT, State.SCHEDULER, _FOR_SCHEDULERS),
+    "constraint": Field(Kind.TEXT, State.SCHEDULER, _FOR_SCHEDULERS),
+    "extra_args": Field(Kind.TEXTS, State.SCHEDULER, _FOR_SCHEDULERS),
+}
+
+FAN_IN: Fields = {"pattern": _PATH, "variables": _TABLE, "name": _NAME}
+
+FOLDER: Fields = {"path": _PATH, "pattern": _PATH}
+
 RULE: Fields = {
     "name": _NAME,
-    "input": Field(Kind.FILES),
-    "output": Field(Kind.FILES),
-    "expand_inputs": Field(Kind.FAN_IN),
+    "input": Field(Kind.FILES, inside=FOLDER),
+    "output": Field(Kind.FILES, inside=FOLDER),
+    "expand_inputs": Field(Kind.FAN_IN, inside=FAN_IN),
     "allow_missing": _NOT_YET,
     "shell": _COMMAND,
     "script": Field(Kind.PATH),
     "interpreter": _TEXT,
-    "resources": _TABLE,
+    "resources": Field(Kind.TABLE, inside=RESOURCES),
     "threads": _COUNT,
     "memory": _SIZE,
     "environment": _NOT_YET,
@@ -178,29 +204,6 @@ RULE: Fields = {
     "pipe": _NOTHING,
     "resource_hint": _NOTHING,
 }
-
-RESOURCES: Fields = {
-    "threads": _COUNT,
-    "memory": _SIZE,
-    "gpu": Field(Kind.NATURAL),
-    "gpu_spec": _TABLE,
-    "disk": Field(Kind.SIZE, State.SCHEDULER, _FOR_SCHEDULERS),
-    "time_limit": Field(Kind.DURATION),
-    "partition": Field(Kind.TEXT, State.SCHEDULER, _FOR_SCHEDULERS),
-    "groups": Field(Kind.COUNTS),
-    "nodes": _COUNT,
-    "tasks_per_node": Field(Kind.COUNT, State.SCHEDULER, _FOR_SCHEDULERS),
-    "account": Field(Kind.TEXT, State.SCHEDULER, _FOR_SCHEDULERS),
-    "qos": Field(Kind.TEXT, State.SCHEDULER, _FOR_SCHEDULERS),
-    "constraint": Field(Kind.TEXT, State.SCHEDULER, _FOR_SCHEDULERS),
-    "extra_args": Field(Kind.TEXTS, State.SCHEDULER, _FOR_SCHEDULERS),
-}
-
-GPU_SPEC: Fields = {"count": _COUNT, "model": _TEXT, "memory_gb": Field(Kind.COUNT)}
-
-FAN_IN: Fields = {"pattern": _PATH, "variables": _TABLE, "name": _NAME}
-
-FOLDER: Fields = {"path": _PATH, "pattern": _PATH}
 
 PAIR: Fields = {
     "pair_id": _VALUE,
@@ -270,7 +273,7 @@ CEILINGS: Fields = {
 
 FLOORS: Fields = {"poll_interval": Field(Kind.INTERVAL)}
 
-OVERRIDE: Fields = {"resources": _TABLE}
+OVERRIDE: Fields = {"resources": Field(Kind.TABLE, inside=RESOURCES)}
 
 
 class Top(Struct, frozen=True):

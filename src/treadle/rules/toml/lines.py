@@ -14,14 +14,17 @@ _SKIP = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?+\n)*+[ \t]*+")
 _SKIP_INSIDE = re.compile(r"(?:[ \t\n]++|#[^\n]*+)*+")
 _BASIC = r'"(?:[^"\\\n]++|\\.)*+"'
 _LITERAL = r"'[^'\n]*+'"
+SHORT_TEXTS = rf"{_BASIC}|{_LITERAL}"
+LONG_BASIC = r'"""(?:[^"\\]++|\\.|"(?!""))*+"{3,5}'
+LONG_LITERAL = r"'''(?:[^']++|'(?!''))*+'{3,5}"
 _BARE = r"[A-Za-z0-9_-]++"
 # The common statement: a bare key and a value that ends on its line.
 _PLAIN = re.compile(rf"({_BARE})[ \t]*+=[ \t]*+({_BASIC}(?!\")|{_LITERAL}(?!')|[^\s\"'\[{{#][^\n#]*+)")
 _KEY_PART = re.compile(rf"[ \t]*+({_BARE}|{_BASIC}|{_LITERAL})[ \t]*+(\.?)")
 _EQUALS = re.compile(r"[ \t]*+=[ \t]*+")
-_LONG_BASIC = re.compile(r'"""(?:[^"\\]++|\\.|"(?!""))*+"{3,5}', re.DOTALL)
-_LONG_LITERAL = re.compile(r"'''(?:[^']++|'(?!''))*+'{3,5}")
-_SHORT = re.compile(rf"{_BASIC}|{_LITERAL}|[^\s,\[\]{{}}#]++(?: [0-9][^\s,\[\]{{}}#]*+)?+")
+_LONG_BASIC = re.compile(LONG_BASIC, re.DOTALL)
+_LONG_LITERAL = re.compile(LONG_LITERAL)
+_SHORT = re.compile(rf"{SHORT_TEXTS}|[^\s,\[\]{{}}#]++(?: [0-9][^\s,\[\]{{}}#]*+)?+")
 
 
 class Spot(Struct):
