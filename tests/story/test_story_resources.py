@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import resource
+
 # Fails when another of its kind is at work.
 ALONE = "mkdir {lock} && sleep 0.1 && rmdir {lock} && echo > {output}"
 
@@ -110,3 +113,26 @@ def test_ready_tasks_go_by_priority_then_by_the_longest_way_that_hangs_on_them(f
     folder.treadle("run", "-j", "1")
     order = [one["task"] for one in folder.events() if one["event"] == "attempt_submitted"]
     assert order == ["c_first", "b_long", "a_plain", "b_end"]
+
+
+def test_more_tasks_at_once_than_a_process_may_have_files_open_all_run(folder):
+    folder.flow(
+        """
+        [[tables]]
+        name = "many"
+        file = "many.json"
+        [[rules]]
+        name = "one"
+        output = ["out/{n}"]
+        shell = "until [ $(ls began | wc -l) = 30 ]; do echo > began/{n}; done; echo > {output}"
+        """
+    )
+    (folder / "began").mkdir()
+    folder.write("many.json", json.dumps([{"n": str(number)} for number in range(30)]))
+    folder.treadle("run", "-j", "30", preexec_fn=_few_open_files)
+    assert len(list((folder / "out").iterdir())) == 30
+
+
+def _few_open_files() -> None:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (40, hard))

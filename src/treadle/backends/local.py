@@ -22,6 +22,7 @@ from treadle.backends.local_start import SHORTAGE, environment, refusal, script_
 from treadle.backends.local_usage import MemorySampler, OomWatch
 from treadle.backends.local_verdict import outcome_of
 from treadle.base.errors import DiskError, StepError
+from treadle.base.machine import open_more_files
 from treadle.base.proc import Child, end_stragglers, live_members
 from treadle.engine.backend import Abilities, Accepted, JobReport, JobStatus, Refused, Submission
 from treadle.plan.task import Where
@@ -123,12 +124,19 @@ class LocalBackend:
         return Accepted(str(child.pid), child.started)
 
     def _start(self, submission: Submission, env: Mapping[str, str], stdin: str) -> Child:
-        """Start it; where processes are short, reap what has ended and try again a few times."""
+        """Start it; where processes are short, reap what has ended and try again a few times.
+
+        Each attempt holds a file or two open: the limit of those is raised when it is met, not before, since
+        programs inherit it.
+        """
         for pause in _SHORTAGE_PAUSES:
             try:
                 return start(submission, env, stdin)
-            except OSError as error:
-                if error.errno not in SHORTAGE:
+            except (OSError, DiskError) as error:
+                number = _errno(error)
+                if number == errno.EMFILE and open_more_files():
+                    continue
+                if number not in SHORTAGE:
                     raise
             time.sleep(pause)
             self._hear()
@@ -341,3 +349,8 @@ def _is_empty(group: int) -> bool:
     except PermissionError:
         pass
     return False
+
+
+def _errno(error: OSError | DiskError) -> int | None:
+    cause = error if isinstance(error, OSError) else error.__cause__
+    return cause.errno if isinstance(cause, OSError) else None

@@ -50,6 +50,20 @@ def usable_cpus(root: str = "/") -> int:
     return max(1, min([count, *quotas]))
 
 
+def open_more_files() -> bool:
+    """Raise this process's limit of open files as far as it may be raised; whether it was lower before."""
+    from resource import RLIMIT_NOFILE, getrlimit, setrlimit
+
+    soft, hard = getrlimit(RLIMIT_NOFILE)
+    if soft == hard:
+        return False
+    try:
+        setrlimit(RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):  # macOS: the hard limit may lie above what its kernel allows
+        return False
+    return True
+
+
 def usable_memory(root: str = "/") -> int:
     """Bytes of memory that this process may use: the machine's, or the lowest limit of its cgroups."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
