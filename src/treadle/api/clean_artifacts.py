@@ -12,11 +12,10 @@ from treadle.api.clean import Cleaning, Left, Stays
 from treadle.api.mixed import Modules
 from treadle.api.pipe import Request, find_file, is_pipeline, work_folder
 from treadle.api.pipeline_plan import open_pipeline
-from treadle.api.step_names import StepNames, closure
+from treadle.api.steps_grown import named_steps, recorded
 from treadle.base.errors import LockError, OptionError
 from treadle.base.place import Diagnostic
 from treadle.rules.file.read import ReadOptions, read
-from treadle.steps.grow import grown_by
 from treadle.steps.paths import Places
 from treadle.steps.record import ArtifactRecord, ArtifactState
 from treadle.steps.spec import StepSpec
@@ -90,7 +89,7 @@ def _loaded(request: Request) -> list[_Steps]:
         steps, more = opened.pipeline.pulled()
         places = opened.places
         if opened.targets:
-            names = StepNames(steps, Places(places.prefix, places.workdir), places.workdir)
+            names = named_steps(steps, Places(places.prefix, places.workdir), places.workdir)
             steps = tuple(names.chosen(opened.targets, opened.pipeline.file))
         return [_Steps(opened.pipeline.file, steps, places.prefix, places.workdir, whole=not more)]
     file = find_file(request.file)
@@ -109,7 +108,7 @@ def _named(groups: Sequence[_Steps], request: Request) -> Cleaning:
     for group in groups:
         steps: Sequence[StepSpec] = group.steps
         if request.targets and not is_pipeline(request.file):
-            names = StepNames(group.steps, group.places, group.workdir)
+            names = named_steps(group.steps, group.places, group.workdir)
             steps = [step for target in request.targets for step in names.find(target)]
         for step in steps:
             path = group.places.of(step)
@@ -163,25 +162,17 @@ def _grown(group: _Steps) -> list[StepSpec]:
 
     Raises `OptionError` when a step that grows is not complete: nobody knows what it will grow.
     """
-    every = {step.identity: step for step in closure(group.steps)}
-    pending = list(every.values())
-    unknown = []
-    while pending:
-        step = pending.pop()
-        if step.grow is None:
-            continue
-        path = group.places.of(step)
-        seen = store_for(path).look(path, step.identity)
-        if seen.state is not ArtifactState.COMPLETE:
-            message = f"{step.name_with_hash} grows further steps, and is not made yet: these are not known"
-            unknown.append(Diagnostic("grows-unknown", message, hint="run the pipeline first"))
-            continue
-        pending += [
-            one for one in closure(grown_by(step, seen.record)) if every.setdefault(one.identity, one) is one
-        ]
-    if unknown:
-        raise OptionError(unknown)
-    return list(every.values())
+    found = recorded(group.steps, group.places)
+    if found.growing:
+        raise OptionError(
+            Diagnostic(
+                "grows-unknown",
+                f"{step.name_with_hash} grows further steps, and is not made yet: these are not known",
+                hint="run the pipeline first",
+            )
+            for step in found.growing
+        )
+    return found.steps
 
 
 def _records(prefixes: Iterable[str]) -> Iterator[ArtifactRecord]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from treadle.api import pipeline
 from treadle.api.cluster import choose_client
 from treadle.api.pipe import Planned, Request, work_folder
-from treadle.api.step_names import StepNames
+from treadle.api.steps_grown import named_steps
 from treadle.api.steps_pipe import Places, client_is_local, steps_planned
 from treadle.base.errors import OptionError, StepError
 from treadle.base.place import Diagnostic, Severity
@@ -77,17 +77,18 @@ def pipeline_planned(request: Request) -> Planned:
 
 
 def planned_steps(opened: Opened, steps: Sequence[StepSpec], request: Request) -> Planned:
-    """The plan of these steps; where targets are named, of what these name among them and below."""
+    """The plan of these steps; where targets are named, of what these name among them, below, and grown."""
     asked, places = list(steps), opened.places
     if opened.targets:
-        names = StepNames(steps, paths.Places(places.prefix, places.workdir), places.workdir)
+        where = paths.Places(places.prefix, places.workdir)
+        names = named_steps(steps, where, places.workdir, unsafe_locks=places.unsafe_locks)
         asked = names.chosen(opened.targets, opened.pipeline.file)
     forced = (
         frozenset([step.task_id for step in asked]) if request.force and opened.targets else request.force
     )
     planned = steps_planned(asked, places, workflow=opened.workflow, forced=forced)
     ids = tuple(dict.fromkeys(step.task_id for step in asked))
-    selected = select(planned.plan, ids, workdir=places.workdir) if opened.targets else None
+    selected = select(planned.plan, planned.roots, workdir=places.workdir) if opened.targets else None
     if request.strict and planned.warnings:
         raise StepError(replace(one, severity=Severity.ERROR) for one in planned.warnings)
     return replace(planned, selected=selected, asked=ids)

@@ -20,10 +20,16 @@ _CANDIDATES = 2000  # names that a mistyped one is compared with
 
 
 class StepNames:
-    """Steps and all that they build on, by what they may be called; `places` says where artifacts stand."""
+    """Steps and all that they build on, by what they may be called; `places` says where artifacts stand.
 
-    def __init__(self, steps: Iterable[StepSpec], places: Places, workdir: str) -> None:
+    `growing` are those of them that have not grown yet: of what they will, nobody knows the names.
+    """
+
+    def __init__(
+        self, steps: Iterable[StepSpec], places: Places, workdir: str, *, growing: Sequence[StepSpec] = ()
+    ) -> None:
         self.every = closure(steps)
+        self._growing = growing
         self._places = places
         self._workdir = workdir
         self._named: dict[str, list[StepSpec]] = {}
@@ -69,6 +75,8 @@ class StepNames:
         near = did_you_mean(target.removeprefix("@"), islice(self._named, _CANDIDATES))
         if near:
             return near
+        if self._growing:
+            return f"steps that {self._growing[0].name_with_hash} grows can be named once it has run"
         if where.endswith((".py", ".oxoflow")):
             return f"{listing(where)} lists what there is"
         some = list(islice(self._named, _LISTED + 1))

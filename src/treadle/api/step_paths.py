@@ -9,7 +9,7 @@ from msgspec import Struct
 from treadle.api.mixed import Modules
 from treadle.api.pipe import Request, find_file, is_pipeline, work_folder
 from treadle.api.pipeline_plan import open_pipeline
-from treadle.api.step_names import StepNames
+from treadle.api.steps_grown import named_steps
 from treadle.base.errors import DiskError, OptionError
 from treadle.rules.file.read import ReadOptions, read
 from treadle.steps import paths
@@ -34,8 +34,10 @@ def step_paths(request: Request) -> list[StepPath]:
         opened = open_pipeline(request)
         steps, _ = opened.pipeline.pulled()
         places = paths.Places(opened.places.prefix, opened.places.workdir)
-        names = StepNames(steps, places, opened.places.workdir)
-        chosen = names.chosen(opened.targets, opened.pipeline.file) if opened.targets else steps
+        chosen = list(steps)
+        if opened.targets:
+            names = named_steps(steps, places, opened.places.workdir, unsafe_locks=opened.places.unsafe_locks)
+            chosen = names.chosen(opened.targets, opened.pipeline.file)
         return [StepPath(step.name_with_hash, _stands(step, places.of(step))) for step in chosen]
     file = find_file(request.file)
     workdir = work_folder(file, request.workdir)

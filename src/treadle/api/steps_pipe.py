@@ -95,12 +95,15 @@ def steps_planned(
     known: Container[str] = frozenset(),
     look: Looker | None = None,
     made: Mapping[str, str] | None = None,
+    depths: Mapping[str, int] | None = None,
+    taken: Mapping[str, str] | None = None,
 ) -> Planned:
     """The plan of these steps and of all that must be looked at below them.
 
     `forced` and `known` are task ids: of steps that are made again whatever stands there, and of those that
     earlier batches of the same run hold; `made` are the artifacts of these on which evidence hangs, by their
-    identity. Raises `StepError`, `PlanError`, `CycleError` with all that is wrong.
+    identity; `depths` and `taken` as `expand_steps` takes them. Raises `StepError`, `PlanError`, `CycleError`
+    with all that is wrong.
     """
     from treadle.steps.expand import expand_steps
 
@@ -112,6 +115,8 @@ def steps_planned(
         forced=forced,
         client_is_local=places.client_is_local,
         known=known,
+        depths=depths,
+        taken=taken,
     )
     see_possible(expanded.drafts, expanded.book, expanded.seen)
     drafts = with_made_inputs(expanded.drafts, expanded.book, made)
@@ -134,6 +139,8 @@ def steps_planned(
         workdir=places.workdir,
         book=expanded.book,
         seen=expanded.seen,
+        roots=expanded.targets,
+        parents=expanded.parents,
     )
 
 

@@ -17,8 +17,8 @@ from msgspec import Struct
 from treadle.api.alone import alone, needs_lock
 from treadle.api.run import RunOptions, carry_out
 from treadle.api.session import Session, hold
-from treadle.api.step_names import StepNames
 from treadle.api.steps_choose import chosen
+from treadle.api.steps_grown import named_steps
 from treadle.api.steps_pipe import PREVIEWED, Looker, Places
 from treadle.api.steps_report import RunReport, StepWarning
 from treadle.api.steps_source import Route, growth_of, stream_of
@@ -76,7 +76,8 @@ class StepRun:
         workdir = self._places.workdir
         if self._wish.targets is not None:
             paths = Where(self._places.prefix, workdir)
-            steps = StepNames(steps, paths, workdir).chosen(self._wish.targets, "this run")
+            names = named_steps(steps, paths, workdir, unsafe_locks=self._places.unsafe_locks)
+            steps = names.chosen(self._wish.targets, "this run")
         planned = self._route.planned(steps)
         locked = bool(planned.plan.tasks) and needs_lock(planned.plan)
         if self._wish.dry_run:

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from treadle.api.alone import needs_lock
 from treadle.api.session import Session
 from treadle.api.steps_pipe import Looker, Places, steps_planned
-from treadle.api.steps_stream import Standing, Stream, Trip
+from treadle.api.steps_standing import RUNS, Standing
+from treadle.api.steps_stream import Stream, Trip
 from treadle.api.view import Planned, Request, View, view_of
 from treadle.records.past import Past
 from treadle.rules.schema import Workflow
@@ -46,6 +47,8 @@ class Route(Struct, frozen=True, kw_only=True):
             forced=forced,
             known=standing.known if standing is not None else (),
             made=standing.made if standing is not None else None,
+            depths=standing.depths if standing is not None else None,
+            taken=standing.taken if standing is not None else None,
             look=self.look,
         )
 
@@ -103,7 +106,8 @@ def growth_of(view: View, route: Route, session: Session, hear: Hear) -> Stream 
     """The steps that those of a view grow when they succeed; None: nothing that will run grows."""
     tasks = view.plan.tasks
     if view.book is None or not any(
-        (call := tasks[task].call) is not None and call.grows for task in view.decision.to_run()
+        answer.verdict in RUNS and (call := tasks[task].call) is not None and call.grows
+        for task, answer in view.decision.answers.items()
     ):
         return None
     stream = Stream(None, plan=route.batches(session.evidence), book=view.book, room=1, hear=hear)

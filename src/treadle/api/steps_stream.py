@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from treadle.api.steps_standing import Standing
 from treadle.api.view import View
 from treadle.base.errors import StepError
-from treadle.decide.reason import Verdict
 from treadle.engine.source import Batch
 from treadle.plan.show import plan_head
 from treadle.records.event import End
@@ -34,23 +34,18 @@ if TYPE_CHECKING:
     from treadle.steps.record import ArtifactRecord
 
 
-class Standing(Struct, frozen=True):
-    """What the earlier batches of a run came to: ids of tasks, and artifacts by identity.
-
-    `known` are all, `fallen` those that failed before and are not tried again; `running` are those with
-    inputs that run, and `made` are the artifacts of all with inputs. Sets that go on growing.
-    """
-
-    known: set[str]
-    fallen: set[str]
-    running: set[str]
-    made: dict[str, str]
-
-
 Trip = Callable[[list[StepSpec], Standing], View]  # a batch -> what is to be done about it
 _WELL = (End.SUCCEEDED, End.UNCHANGED)
 _END = object()  # of an iterable: it may give anything, None too
 _HANG = 1.0  # seconds that our threads may take to come to their end when nothing more is wanted
+
+
+class _Ready(Struct, frozen=True):
+    """A step that has ended well and grows now."""
+
+    spec: StepSpec
+    record: ArtifactRecord | None
+    depth: int
 
 
 class Stream:
@@ -81,9 +76,9 @@ class Stream:
         self._threads: list[threading.Thread] = []
         # All below is shared, and only looked at or changed with `_change` held.
         self._pulled: list[StepSpec] = []
-        self._growing: deque[tuple[StepSpec, ArtifactRecord | None]] = deque()
+        self._growing: deque[_Ready] = deque()
         self._views: list[View] = []
-        self._standing = Standing(set(), set(), set(), {})
+        self._standing = Standing.nothing(keep=rest is None)
         self._may_grow: set[str] = set()  # tasks that will run and grow when they succeed
         self._ahead = 0  # pulled or planned to run, and not ended
         self._pulling = rest is not None
@@ -118,7 +113,9 @@ class Stream:
             if task in self._may_grow:
                 self._may_grow.discard(task)
                 if end in _WELL and task in self._book:
-                    self._growing.append((self._book[task].spec, self._book.records.get(task)))
+                    entry = self._book[task]
+                    record = self._book.records.get(task) or entry.replaces
+                    self._growing.append(_Ready(entry.spec, record, entry.depth))
             self._change.notify_all()
         if end in _WELL:
             self._book.drop(task)
@@ -187,9 +184,14 @@ class Stream:
                 self._change.notify_all()
 
     def _see_twin(self, step: StepSpec) -> None:
-        """One that comes again must be the same, as long as the first is remembered: until it has ended."""
-        first = self._book.find(step.task_id)
-        if first is not None and first.spec is not step and (differ := differing(first.spec, step)):
+        """One that comes again must be the same, as long as the first is remembered: until it has ended,
+        where steps are pulled, and always where they only grow."""
+        if self._standing.met is not None:
+            first = self._standing.met.setdefault(step.task_id, step)
+        else:
+            entry = self._book.find(step.task_id)
+            first = step if entry is None else entry.spec
+        if first is not step and (differ := differing(first, step)):
             raise StepError([twice(step, differ)])
 
     def _plan_all(self) -> None:
@@ -197,8 +199,7 @@ class Stream:
             pulled, growing = work
             view: View | None = None
             try:
-                steps = [step for spec, record in growing for step in grown_by(spec, record)]
-                view = self._plan([*pulled, *steps], self._standing)
+                view = self._plan([*pulled, *self._grown(growing)], self._standing)
             except BaseException as error:
                 self.errors.append(error)
             with self._change:
@@ -212,7 +213,23 @@ class Stream:
                 self._change.notify_all()
             self._ring()
 
-    def _next_work(self) -> tuple[list[StepSpec], list[tuple[StepSpec, ArtifactRecord | None]]] | None:
+    def _grown(self, growing: Sequence[_Ready]) -> list[StepSpec]:
+        """What grows of steps that have ended. Where one cannot, the others do; it is told at the end."""
+        found: list[StepSpec] = []
+        self._standing.depths.clear()
+        for one in growing:
+            try:
+                grown = grown_by(one.spec, one.record)
+            except StepError as error:
+                self.errors.append(error)
+                continue
+            for step in grown:
+                self._see_twin(step)
+                self._standing.depths.setdefault(step.identity, one.depth + 1)
+            found += grown
+        return found
+
+    def _next_work(self) -> tuple[list[StepSpec], list[_Ready]] | None:
         """Wait for steps, and take all that are there; None: nothing more is wanted."""
         with self._change:
             self._change.wait_for(
@@ -234,23 +251,9 @@ class Stream:
 
     def _enter(self, view: View) -> None:
         """Count what a batch brings, while `_change` is held."""
-        standing = self._standing
-        for task, answer in view.decision.answers.items():
-            standing.known.add(task)
-            if answer.verdict is Verdict.SKIPPED:
-                standing.fallen.add(task)
-                continue
-            one = view.plan.tasks[task]
-            runs = answer.verdict is Verdict.WILL_RUN
-            self._ahead += runs
-            if one.call is None:
-                continue
-            if runs and one.call.grows:
-                self._may_grow.add(task)
-            if one.inputs:
-                standing.made[one.call.identity] = one.call.path
-                if runs:
-                    standing.running.add(task)
+        runs, growing = self._standing.take_in(view)
+        self._ahead += runs
+        self._may_grow.update(growing)
 
     def _batch(self, view: View) -> Batch:
         """A planned batch on its way to the engine; the run's book learns of its steps."""

@@ -67,7 +67,7 @@ class View(Struct, frozen=True, kw_only=True):
     """Everything that one trip down the pipe saw: the basis of preview, run, why and status.
 
     `beyond` are warnings of requests that this machine cannot meet: a run cuts or refuses them. `book`,
-    `seen`, `asked` and `stream` as in `Planned`.
+    `seen`, `asked`, `parents` and `stream` as in `Planned`.
     """
 
     workflow: Workflow
@@ -83,6 +83,7 @@ class View(Struct, frozen=True, kw_only=True):
     book: StepBook | None = None
     seen: dict[str, Seen] = {}
     asked: tuple[str, ...] = ()
+    parents: dict[str, str] = {}
     stream: bool = False
 
     @property
@@ -95,7 +96,8 @@ class Planned(Struct, frozen=True, kw_only=True):
 
     `book` has the steps of the plan (None: it has none), `seen` what stood at their paths, by task id, and
     `asked` the ids of those that a pipeline was asked for. Of steps alone `workflow` is one without rules:
-    the file, its folder and a name. `stream`: they arrive as the run goes on.
+    the file, its folder and a name. `roots` are the ids of the steps asked for and of those that have grown,
+    `parents` those of who grew a step. `stream`: they arrive as the run goes on.
     """
 
     workflow: Workflow
@@ -106,6 +108,8 @@ class Planned(Struct, frozen=True, kw_only=True):
     book: StepBook | None = None
     seen: dict[str, Seen] = {}
     asked: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+    parents: dict[str, str] = {}
     stream: bool = False
 
     @property
@@ -156,6 +160,12 @@ def view_of(
     )
     facts = gather(planned.plan, past, options, artifacts=planned.seen)
     decision = decide(planned.plan, facts, past, options)
+    if planned.parents:
+        from treadle.api.steps_withdrawn import without_withdrawn  # only where steps have grown
+
+        while (kept := without_withdrawn(planned, decision, selected)) != selected:
+            selected = kept
+            decision = decide(planned.plan, facts, past, replace(options, selected=kept))
     if planned.book is not None:
         from treadle.api.steps_pipe import note_rebuilds  # workflows without steps do not need it
 
@@ -167,7 +177,7 @@ def view_of(
         workflow=planned.workflow,
         expansion=planned.expansion,
         plan=planned.plan,
-        selected=planned.selected,
+        selected=selected,
         workdir=planned.workdir,
         past=past,
         facts=facts,
@@ -177,6 +187,7 @@ def view_of(
         book=planned.book,
         seen=planned.seen,
         asked=planned.asked,
+        parents=planned.parents,
         stream=planned.stream,
     )
 

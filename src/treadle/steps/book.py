@@ -15,7 +15,8 @@ class Entry(Struct, frozen=True, kw_only=True):
 
     `path` is its output path, absolute or a URL; `deps` are all its deps, those that were pruned too.
     `wanted`: it is made again though its artifact is complete (forced, changed inputs, mutable), and then
-    `replaces` is the record that it replaces. `tried`: an attempt at it that failed was seen.
+    `replaces` is the record that it replaces. `tried`: an attempt at it that failed was seen. `depth`: how
+    many steps have grown out of one another down to it (0: it was asked for).
     """
 
     spec: StepSpec
@@ -24,6 +25,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     wanted: bool = False
     replaces: ArtifactRecord | None = None
     tried: bool = False
+    depth: int = 0
 
 
 class StepBook:

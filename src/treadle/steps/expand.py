@@ -5,7 +5,7 @@ pins -> survey (looking at artifacts, wave by wave) -> order (deps first) -> dra
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -27,13 +27,15 @@ __all__ = ["Expanded", "default_prefix", "expand_steps"]
 class Expanded(Struct, frozen=True):
     """The steps of a plan: `drafts` with deps before what builds on them, `seen` by task id.
 
-    `targets` are the ids of the steps asked for, in that order, and then of those that grew.
+    `targets` are the ids of the steps asked for, in that order, and then of those that grew. `parents` are
+    the ids of the steps that grew others, by the id of what grew.
     """
 
     drafts: tuple[Draft, ...]
     book: StepBook
     seen: dict[str, Seen]
     targets: tuple[str, ...]
+    parents: dict[str, str] = {}
 
 
 def expand_steps(
@@ -46,14 +48,19 @@ def expand_steps(
     client_is_local: bool = True,
     known: Container[str] = (),
     book: StepBook | None = None,
+    depths: Mapping[str, int] | None = None,
+    taken: Mapping[str, str] | None = None,
 ) -> Expanded:
     """All steps that must be looked at to have these, as drafts.
 
     The deps of a step whose artifact is complete are not visited through it, unless it or one below it has
     `inputs`, or it is made again: it is forced (its task id is in `forced`, or that is True) or mutable. On
     the way to a forced step deeper down, the steps in between are visited as well. A complete step with
-    `grow` grows here. `known` are task ids that the run has already: they are needed by id and not drafted
-    again. `book` takes the entries in (a new one if None). `look` may be called from several threads.
+    `grow` grows here; those that are met below another complete step are looked at for that, and not made.
+    `known` are task ids that the run has already: they are needed by id and not drafted again; `taken` are
+    the output paths of these that were set by hand, each with the name of its step. `depths` tell, by
+    identity, how deep steps that are asked for have grown. `book` takes the entries in (a new one if None).
+    `look` may be called from several threads.
 
     Raises `StepError` with all that does not go together, `CycleError`, and what `look` raises.
     """
@@ -61,7 +68,10 @@ def expand_steps(
     see_pins(asked, known)
     places = Places(prefix, workdir)
     all_forced = forced is True
-    survey = Survey(look, places, () if isinstance(forced, bool) else forced, known, all_forced=all_forced)
+    chosen = () if isinstance(forced, bool) else forced
+    survey = Survey(
+        look, places, chosen, known, all_forced=all_forced, depths=depths or {}, taken=taken or {}
+    )
     survey.go(asked)
     order = list(_post_order(survey))
     _refuse(survey, order)
@@ -173,8 +183,12 @@ class _Drafter:
             seen[task] = self._survey.seen[spec.identity]
             drafts.append(self._draft(spec))
             book.put(task, self._entry(spec))
-        targets = tuple(spec.task_id for spec in self._survey.targets.values())
-        return Expanded(tuple(drafts), book, seen, targets)
+        survey = self._survey
+        targets = tuple(spec.task_id for spec in survey.targets.values())
+        parents = {}
+        if survey.parents:
+            parents = {survey.targets[grown].task_id: parent for grown, parent in survey.parents.items()}
+        return Expanded(tuple(drafts), book, seen, targets, parents)
 
     def _draft(self, spec: StepSpec) -> Draft:
         return Draft(
@@ -226,6 +240,7 @@ class _Drafter:
             wanted=wanted,
             replaces=seen.record if wanted else None,
             tried=seen.state is not ArtifactState.ABSENT or seen.status is not None,
+            depth=survey.depths.get(spec.identity, 0) if survey.depths else 0,
         )
 
     def _path(self, dep: StepSpec) -> str:

@@ -124,11 +124,13 @@ class StepSpec(Identified):
     seconds, or a text such as `90m`. None in any place means that it was not said. Everything is checked at
     once: raises `StepError` with all that is wrong.
 
-    `bears_inputs`: the step or one below it has `inputs`; `bears_pins` likewise with `expected_identity`.
+    `bears_inputs`: the step or one below it has `inputs`; `bears_pins` and `bears_growth` likewise with
+    `expected_identity` and `grow`.
     """
 
     __slots__ = (
         "_code",
+        "bears_growth",
         "bears_inputs",
         "bears_pins",
         "code_policy",
@@ -167,6 +169,7 @@ class StepSpec(Identified):
     expected_identity: str
     drift: str
     code_policy: str
+    bears_growth: bool
     bears_inputs: bool
     bears_pins: bool
     _code: str | None
@@ -234,12 +237,15 @@ class StepSpec(Identified):
             raise refuse(f"step {name!a}", faults)
         # Deps are made before what builds on them: what holds for all below is known here without a walk.
         below, input_bearing, pinned = [], bool(paths), bool(expected_identity)
+        growing = grow is not None
         for dep in found_deps:
             below.append(dep.identity)
             input_bearing = input_bearing or dep.bears_inputs
             pinned = pinned or dep.bears_pins
+            growing = growing or dep.bears_growth
         _set(self, "bears_inputs", input_bearing)
         _set(self, "bears_pins", pinned)
+        _set(self, "bears_growth", growing)
         _set(self, "identity", identify(name, attrs, text, paths, below))
 
     def path_under(self, prefix: str) -> str:

@@ -5,12 +5,12 @@ A wave is looked at in parallel where looking waits. No recursion: a chain of 10
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter
 
 from treadle.base.errors import StepError
 from treadle.base.place import Diagnostic
-from treadle.steps.grow import grown_by
+from treadle.steps.grow import grown_by, see_depth
 from treadle.steps.paths import Places
 from treadle.steps.record import ArtifactState, Seen
 from treadle.steps.spec import StepSpec
@@ -25,17 +25,28 @@ _WAITS = 0.0005  # seconds of one look: above, threads win; below, they only tak
 class Survey:
     """The steps that were met, in the order of the waves: by identity, each with what was seen of it.
 
-    `through` are the deps that are visited through a step; `targets` the steps asked for and grown.
+    `through` are the deps that are visited through a step; `targets` the steps asked for and grown. `depths`
+    are those of grown steps and of what was met through them, `parents` the task ids of who grew them.
     """
 
     def __init__(
-        self, look: Look, places: Places, forced: Container[str], known: Container[str], *, all_forced: bool
+        self,
+        look: Look,
+        places: Places,
+        forced: Container[str],
+        known: Container[str],
+        *,
+        all_forced: bool,
+        depths: Mapping[str, int],
+        taken: Mapping[str, str],
     ) -> None:
         self.steps: dict[str, StepSpec] = {}
         self.seen: dict[str, Seen] = {}
         self.paths: dict[str, str] = {}
         self.through: dict[str, tuple[StepSpec, ...]] = {}
         self.targets: dict[str, StepSpec] = {}
+        self.depths: dict[str, int] = dict(depths)
+        self.parents: dict[str, str] = {}
         self.faults: list[Diagnostic] = []
         self._look = look
         self._places = places
@@ -43,7 +54,8 @@ class Survey:
         self._known = known
         self._above: set[str] = set()
         self._all_forced = all_forced
-        self._twins = Twins(places, self.faults)
+        self._aside: dict[str, StepSpec] = {}  # below what is complete: looked at, since they may have grown
+        self._twins = Twins(places, self.faults, taken)
 
     def go(self, asked: Sequence[StepSpec]) -> None:
         """Visit all that must be visited. Raises `StepError`, and what looking raises."""
@@ -55,7 +67,10 @@ class Survey:
                 self.seen[spec.identity] = seen
             following: list[StepSpec] = []
             for spec in wave:
-                following += self._from(spec)
+                if spec.identity in self.steps:
+                    following += self._from(spec)
+                else:
+                    following += self._from_aside(spec)
             wave = following
 
     def served(self, spec: StepSpec) -> bool:
@@ -71,13 +86,13 @@ class Survey:
         """Whether it is made again whatever stands there."""
         return spec.mutable or self._all_forced or (bool(self._forced) and spec.task_id in self._forced)
 
-    def _ask(self, specs: Iterable[StepSpec]) -> list[StepSpec]:
+    def _ask(self, specs: Iterable[StepSpec], depth: int = 0) -> list[StepSpec]:
         specs = list(specs)
         for spec in specs:
             self.targets.setdefault(spec.identity, spec)
-        return self._new(specs)
+        return self._new(specs, depth)
 
-    def _new(self, specs: Iterable[StepSpec]) -> list[StepSpec]:
+    def _new(self, specs: Iterable[StepSpec], depth: int = 0) -> list[StepSpec]:
         """Those of the steps that were not met before."""
         found = []
         for spec in specs:
@@ -90,6 +105,8 @@ class Survey:
             elif not self._known or spec.task_id not in self._known:
                 self.steps[identity] = spec
                 self.paths[identity] = self._places.of(spec)
+                if depth or self.depths:
+                    see_depth(spec, self.depths.setdefault(identity, depth))
                 found.append(spec)
         return found
 
@@ -100,15 +117,56 @@ class Survey:
         served = self.served(spec)
         more: list[StepSpec] = []
         if served and spec.grow is not None:
-            more = self._ask(grown_by(spec, self.seen[spec.identity].record))
+            more = self._grown(spec)
         if not served or spec.bears_inputs:
             deps = spec.deps
         elif spec.identity in self._above:
             deps = tuple(dep for dep in spec.deps if dep.identity in self._above)
         else:
-            return more
-        self.through[spec.identity] = deps
-        return more + self._new(deps)
+            deps = ()
+        if deps:
+            self.through[spec.identity] = deps
+            more += self._new(deps, self.depths.get(spec.identity, 0))
+        if served and spec.bears_growth:
+            more += self._grow_below(spec)
+        return more
+
+    def _grown(self, spec: StepSpec) -> list[StepSpec]:
+        """What has grown of a step that is complete, as far as it was not met before."""
+        found = grown_by(spec, self.seen[spec.identity].record)
+        see_pins(found, self._known)
+        for one in found:
+            if one.identity not in self.targets and one.task_id not in self._known:
+                self.parents[one.identity] = spec.task_id
+        return self._ask(found, self.depths.get(spec.identity, 0) + 1)
+
+    def _grow_below(self, spec: StepSpec) -> list[StepSpec]:
+        """The steps with `grow` below one that is complete: these are not made for its sake, but what has
+        grown of them belongs to the run."""
+        found = []
+        depth = self.depths.get(spec.identity, 0)
+        stack = [dep for dep in spec.deps if dep.bears_growth]
+        while stack:
+            dep = stack.pop()
+            identity = dep.identity
+            if identity in self._aside or identity in self.steps or dep.task_id in self._known:
+                continue
+            self._aside[identity] = dep
+            if depth:
+                self.depths.setdefault(identity, depth)
+            if dep.grow is None:
+                stack += (one for one in dep.deps if one.bears_growth)
+            else:
+                self.paths[identity] = self._places.of(dep)
+                found.append(dep)
+        return found
+
+    def _from_aside(self, spec: StepSpec) -> list[StepSpec]:
+        """What is met through a step below one that is complete."""
+        if not self.served(spec):
+            return self._grow_below(spec)
+        self.steps[spec.identity] = self.targets[spec.identity] = spec
+        return self._from(spec)
 
     def _looked_at(self, wave: Sequence[StepSpec]) -> Iterator[Seen]:
         work = [(spec, self.paths[spec.identity]) for spec in wave]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from treadle.base.place import Diagnostic
 from treadle.steps.paths import Places
 from treadle.steps.spec import StepSpec
@@ -29,11 +31,15 @@ def twice(step: StepSpec, differ: list[str]) -> Diagnostic:
 
 
 class Twins:
-    """Compares objects of one identity, and places of several; what does not agree is told in `faults`."""
+    """Compares objects of one identity, and places of several; what does not agree is told in `faults`.
 
-    def __init__(self, places: Places, faults: list[Diagnostic]) -> None:
+    `taken` are output paths of steps that came before, each with the name of its step.
+    """
+
+    def __init__(self, places: Places, faults: list[Diagnostic], taken: Mapping[str, str]) -> None:
         self._places = places
         self._faults = faults
+        self._taken = taken
         self._owner: dict[str, StepSpec] = {}
         self._told: set[str] = set()
 
@@ -49,12 +55,15 @@ class Twins:
 
     def see_place(self, spec: StepSpec, path: str) -> None:
         """See that no other step has this output path."""
-        other = self._owner.setdefault(path, spec)
-        if other.identity != spec.identity:
+        first = self._owner.setdefault(path, spec)
+        other = first.name_with_hash
+        if self._taken and first is spec:
+            other = self._taken.get(path, other)
+        if other != spec.name_with_hash:
             self._faults.append(
                 Diagnostic(
                     "two-steps-one-path",
-                    f"{other.name_with_hash} and {spec.name_with_hash} both have the output path {path}",
+                    f"{other} and {spec.name_with_hash} both have the output path {path}",
                     hint="give one of them another override_output_path",
                 )
             )

@@ -1,0 +1,263 @@
+"""Steps that grow: alike in the first run, in the preview and after a restart, whatever changed."""
+
+from __future__ import annotations
+
+import itertools
+import pathlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+from story_steps import Calls, put
+
+from treadle import StepError, StepRunError, StepRunner, StepSpec
+from treadle.steps.grow import DEEPEST
+
+
+@pytest.fixture
+def runner(tmp_path: pathlib.Path) -> StepRunner:
+    return StepRunner(workdir=tmp_path)
+
+
+def states(report: Iterable[Any]) -> dict[str, str]:
+    return {line.step.rpartition("_")[0]: line.state for line in report}
+
+
+def lister(calls: Calls, tmp_path: pathlib.Path, **options: Any) -> StepSpec:
+    """A step that reads names from a file, and grows a step for each and one that gathers them."""
+
+    def names(out: str) -> list[str]:
+        calls.names.append("list")
+        return (tmp_path / "names.txt").read_text().split()
+
+    def grow(found: list[str]) -> list[StepSpec]:
+        parts = [StepSpec(name, fn=calls.put(name)) for name in found]
+        return [*parts, StepSpec("all", deps=parts, fn=calls.put("all"))]
+
+    return StepSpec("list", fn=names, grow=grow, inputs=["names.txt"], **options)
+
+
+# What belongs to the run
+
+
+def test_what_a_step_below_a_complete_one_has_grown_belongs_to_the_run(runner: StepRunner) -> None:
+    calls = Calls()
+
+    def steps() -> list[StepSpec]:
+        low = StepSpec("low", fn=lambda out: 2, grow=lambda n: [StepSpec("late", fn=calls.put("late"))])
+        middle = StepSpec("middle", deps=[low], fn=calls.put("middle"))
+        return [StepSpec("top", deps=[middle], fn=calls.put("top"))]
+
+    report = runner.run(steps())
+    assert sorted(calls.names) == ["late", "middle", "top"]
+    pathlib.Path(report["late"].path).unlink()  # as if the run had been killed before it was made
+    assert states(runner.run(steps(), dry_run=True)) == {
+        "top": "up_to_date",
+        "low": "up_to_date",
+        "late": "will_run",
+    }
+    runner.run(steps())
+    assert calls.names.count("late") == 2
+    assert calls.names.count("middle") == 1
+
+
+def test_a_step_that_grew_and_is_gone_is_not_made_again_below_a_complete_one(runner: StepRunner) -> None:
+    calls = Calls()
+    low = StepSpec("low", fn=calls.put("low"), grow=lambda n: [StepSpec("late", fn=calls.put("late"))])
+    top = StepSpec("top", deps=[low], fn=calls.put("top"))
+    report = runner.run([top])
+    pathlib.Path(report["low"].path).unlink()
+    assert states(runner.run([top], dry_run=True)) == {"top": "up_to_date"}
+
+
+def test_what_has_grown_runs_with_the_step_that_is_named_and_can_be_named_itself(runner: StepRunner) -> None:
+    calls = Calls()
+
+    def steps() -> list[StepSpec]:
+        low = StepSpec("low", fn=lambda out: 2, grow=lambda n: [StepSpec("late", fn=calls.put("late"))])
+        return [low, StepSpec("other", fn=calls.put("other"))]
+
+    report = runner.run(steps(), targets=["low"])
+    assert calls.names == ["late"]
+    for _ in range(2):
+        pathlib.Path(report["late"].path).unlink()
+        assert states(runner.run(steps(), targets=["low"], dry_run=True)) == {
+            "low": "up_to_date",
+            "late": "will_run",
+        }
+        assert states(runner.run(steps(), targets=["late"])) == {"late": "succeeded"}
+    assert calls.names == ["late"] * 3
+
+
+# A result that changes
+
+
+def test_a_result_with_one_more_runs_that_one_and_what_gathers(
+    runner: StepRunner, tmp_path: pathlib.Path
+) -> None:
+    calls = Calls()
+    (tmp_path / "names.txt").write_text("a b")
+    runner.run([lister(calls, tmp_path)])
+    assert sorted(calls.names) == ["a", "all", "b", "list"]
+    assert states(runner.run([lister(calls, tmp_path)])) == dict.fromkeys(
+        ["list", "a", "b", "all"], "up_to_date"
+    )
+    (tmp_path / "names.txt").write_text("a b c")
+    assert states(runner.run([lister(calls, tmp_path)], dry_run=True)) == {"list": "will_run"}
+    runner.run([lister(calls, tmp_path)])
+    assert sorted(calls.names[4:]) == ["all", "c", "list"]
+
+
+def test_a_result_with_one_fewer_withdraws_that_one_though_it_was_still_to_be_made(
+    runner: StepRunner, tmp_path: pathlib.Path
+) -> None:
+    calls = Calls()
+    (tmp_path / "names.txt").write_text("a b c")
+    report = runner.run([lister(calls, tmp_path)])
+    for name in ("c", "all"):
+        pathlib.Path(report[name].path).unlink()  # as if the run had been killed before
+    (tmp_path / "names.txt").write_text("a b")
+    del calls.names[:]
+    runner.run([lister(calls, tmp_path)])
+    assert sorted(calls.names) == ["all", "list"]
+    assert states(runner.run([lister(calls, tmp_path)], dry_run=True)) == dict.fromkeys(
+        ["list", "a", "b", "all"], "up_to_date"
+    )
+
+
+def test_a_step_that_is_cut_off_grows_what_it_had_grown(runner: StepRunner, tmp_path: pathlib.Path) -> None:
+    calls = Calls()
+    (tmp_path / "raw.txt").write_text("a b\n")
+
+    def read(out: str) -> None:
+        calls.names.append("read")
+        pathlib.Path(out).write_text((tmp_path / "raw.txt").read_text().strip())
+
+    def names(out: str, ctx: Any) -> list[str]:
+        calls.names.append("list")
+        return pathlib.Path(ctx.path(source)).read_text().split()
+
+    source = StepSpec("read", fn=read, inputs=["raw.txt"])
+
+    def steps() -> list[StepSpec]:
+        grow = lambda found: [StepSpec(name, fn=calls.put(name)) for name in found]  # noqa: E731
+        return [StepSpec("list", fn=names, deps=[source], grow=grow)]
+
+    report = runner.run(steps())
+    assert sorted(calls.names) == ["a", "b", "list", "read"]
+    pathlib.Path(report["b"].path).unlink()
+    (tmp_path / "raw.txt").write_text("a b\n\n")
+    report = runner.run(steps())
+    assert calls.names[4:] == ["read", "b"]
+    assert report["list"].state == "unchanged"
+
+
+# What cannot be
+
+
+@pytest.mark.parametrize("chain", [False, True])
+def test_growth_without_an_end_stops_with_an_error_and_the_preview_says_the_same(
+    runner: StepRunner, chain: bool
+) -> None:
+    calls = Calls()
+
+    def level(number: int) -> StepSpec:
+        step = StepSpec(f"level{number}", fn=lambda out: number, grow=lambda n: [level(n + 1)])
+        return StepSpec(f"top{number}", deps=[step], fn=calls.put("top")) if chain else step
+
+    with pytest.raises(StepRunError) as caught:
+        runner.run([level(0)])
+    (error,) = caught.value.exceptions
+    assert isinstance(error, StepError)
+    assert f"more than {DEEPEST} deep" in str(error)
+    assert caught.value.report.counts == {"succeeded": (DEEPEST + 1) * (1 + chain)}
+    with pytest.raises(StepError, match=f"more than {DEEPEST} deep"):
+        runner.run([level(0)], dry_run=True)
+
+
+def test_a_grow_that_yields_without_an_end_is_an_error(
+    runner: StepRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("treadle.steps.grow.MOST", 1000)
+
+    def grow(value: object) -> Iterator[StepSpec]:
+        for number in itertools.count():
+            yield StepSpec("s", hash_attrs={"n": number}, fn=put("s"))
+
+    with pytest.raises(StepRunError) as caught:
+        runner.run([StepSpec("one", fn=lambda out: 1, grow=grow)])
+    assert "more than 1,000 steps" in str(caught.value.exceptions[0])
+
+
+def test_steps_that_grow_in_a_circle_come_to_an_end(runner: StepRunner) -> None:
+    steps: list[StepSpec] = []
+    steps += [StepSpec("one", fn=lambda out: 1, grow=lambda n: steps)]
+    steps += [StepSpec("two", fn=lambda out: 2, grow=lambda n: steps)]
+    assert runner.run([steps[0]]).counts == {"succeeded": 2}
+    assert runner.run([steps[0]], dry_run=True).counts == {"up_to_date": 2}
+
+
+def test_where_one_step_cannot_grow_the_others_do_and_all_is_told(runner: StepRunner) -> None:
+    calls = Calls()
+
+    def wrong(value: object) -> list[Any]:
+        raise ZeroDivisionError("no growth")
+
+    steps = [
+        StepSpec("bad", fn=lambda out: 1, grow=wrong),
+        StepSpec("odd", fn=lambda out: 1, grow=lambda n: [3]),
+        StepSpec("good", fn=lambda out: 1, grow=lambda n: StepSpec("late", fn=calls.put("late"))),
+    ]
+    with pytest.raises(StepRunError) as caught:
+        runner.run(steps)
+    told = sorted(str(error) for error in caught.value.exceptions)
+    assert len(told) == 2
+    assert "ZeroDivisionError: no growth" in told[0]
+    assert "[0]: a step is wanted, not 3" in told[1]
+    assert calls.names == ["late"]
+    with pytest.raises(StepError, match="no growth"):
+        runner.run(steps, dry_run=True)
+
+
+def other(out: str) -> None:
+    pathlib.Path(out).write_text("other")
+
+
+COLLISIONS: list[tuple[str, Callable[[], list[StepSpec]], str]] = [
+    ("one identity", lambda: [StepSpec("held", fn=other)], "different code"),
+    ("one path", lambda: [StepSpec("new", fn=other, override_output_path="place")], "output path"),
+    (
+        "one path among them",
+        lambda: [StepSpec(name, fn=other, override_output_path="new") for name in ("new1", "new2")],
+        "output path",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("grown", "told"), [one[1:] for one in COLLISIONS], ids=[one[0] for one in COLLISIONS]
+)
+def test_what_grows_and_collides_is_refused_alike_in_the_run_and_after_it(
+    runner: StepRunner, grown: Callable[[], list[StepSpec]], told: str
+) -> None:
+    steps = [
+        StepSpec("held", fn=put("held")),
+        StepSpec("placed", fn=put("placed"), override_output_path="place"),
+    ]
+    steps += [StepSpec("list", fn=lambda out: 1, grow=lambda n: grown(), deps=steps)]
+    with pytest.raises(StepRunError) as caught:
+        runner.run(steps)
+    assert told in str(caught.value.exceptions[0])
+    assert caught.value.report.counts == {"succeeded": 3}
+    with pytest.raises(StepError, match=told):
+        runner.run(steps, dry_run=True)
+
+
+def test_what_grows_is_pinned_as_any_step_is(runner: StepRunner) -> None:
+    pinned = StepSpec("late", fn=put("late"), expected_identity="0" * 32)
+    steps = [StepSpec("list", fn=lambda out: 1, grow=lambda n: [pinned])]
+    with pytest.raises(StepRunError) as caught:
+        runner.run(steps)
+    assert "is pinned to" in str(caught.value.exceptions[0])
+    with pytest.raises(StepError, match="is pinned to"):
+        runner.run(steps, dry_run=True)
