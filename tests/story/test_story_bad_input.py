@@ -135,7 +135,7 @@ SHAPE = {
         + rule(
             "a",
             'environment = { conda = "e.yaml" }\nscatter = { variable = "x", values = ["1"] }\n'
-            'extends = "b"\nchecksum = "md5"\ncheckpoint = true\nscratch = true\nprotected_output = ["a"]\n'
+            'extends = "b"\nchecksum = "md5"\ncheckpoint = true\nprotected_output = ["a"]\n'
             "allow_missing = 1\n",
         ),
         [
@@ -149,9 +149,8 @@ SHAPE = {
             ("main.oxoflow:18 [rules.a.extends]", "does not have 'extends' yet"),
             ("main.oxoflow:19 [rules.a.checksum]", "does not have 'checksum' yet"),
             ("main.oxoflow:20 [rules.a.checkpoint]", "does not have 'checkpoint' yet"),
-            ("main.oxoflow:21 [rules.a.scratch]", "does not have 'scratch' yet"),
-            ("main.oxoflow:22 [rules.a.protected_output]", "does not have 'protected_output' yet"),
-            ("main.oxoflow:23 [rules.a.allow_missing]", "does not have 'allow_missing' yet"),
+            ("main.oxoflow:21 [rules.a.protected_output]", "does not have 'protected_output' yet"),
+            ("main.oxoflow:22 [rules.a.allow_missing]", "does not have 'allow_missing' yet"),
         ],
     ),
     "a later format": Case(

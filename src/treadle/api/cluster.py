@@ -53,6 +53,11 @@ def local_rules(workflow: Workflow) -> frozenset[str] | None:
     return frozenset(rule.name for rule in workflow.rules if rule.policy.localrule)
 
 
+def scratch_dir(workflow: Workflow) -> str:
+    """Where the nodes have room for private folders of tasks (empty: nowhere that is known)."""
+    return str(workflow.cluster.values.get("scratch_dir", "")) if workflow.cluster is not None else ""
+
+
 def beyond_backend(view: View) -> list[Diagnostic]:
     """What a scheduler or its site will not give to rules that are to run: errors, where a preview warns."""
     cluster = view.workflow.cluster

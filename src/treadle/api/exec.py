@@ -12,7 +12,7 @@ from treadle.api.pipe import Planned, Request, mask_of, plan_of, secrets_of
 from treadle.backends.local_start import environment as whole_environment
 from treadle.base.errors import OptionError, PlanError
 from treadle.base.files import disk_error, look, make_parents, write_whole
-from treadle.base.layout import StateFolder
+from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.machine import gpus_here, usable_cpus, usable_memory
 from treadle.base.mask import Mask
 from treadle.base.names import listing
@@ -21,6 +21,7 @@ from treadle.decide.look import place_of
 from treadle.engine.backend import Submission
 from treadle.engine.budget import Budget, impossible
 from treadle.engine.compose import ATTEMPT, Composed, Place, compose, environment
+from treadle.engine.scratch import scratch_of
 from treadle.plan.select import select
 from treadle.plan.task import Command, ScheduledTask
 from treadle.plan.tokens import shown
@@ -139,7 +140,14 @@ def _submission(planned: Planned, task: ScheduledTask, budget: Budget) -> Submis
     place = Place(planned.workdir, planned.workflow.folder, usable_memory())
     resources = budget.cap(task.resources)
     aside = f"/tmp/treadle-exec-{os.urandom(6).hex()}"
-    made = compose(task, resources, place, text_file=f"{aside}/text.sh", input_list=f"{aside}/inputs")
+    made = compose(
+        task,
+        resources,
+        place,
+        text_file=f"{aside}/text.sh",
+        input_list=f"{aside}/inputs",
+        scratch=scratch_of(task, place, planned.plan.name, RunFolder(aside), 0),
+    )
     _write_aside(aside, task, made)
     added = environment(task, resources, place, run="", n=0, secrets=secrets_of(planned.workflow))
     del added[ATTEMPT]  # it belongs to no run; in a task of a run it stays that task's
@@ -158,7 +166,7 @@ def _submission(planned: Planned, task: ScheduledTask, budget: Budget) -> Submis
 
 def _write_aside(folder: str, task: ScheduledTask, made: Composed) -> None:
     """The files that a command needs beside itself; they are left for the system to clean up."""
-    if not (made.text_file or made.input_list):
+    if not (made.text_file or made.input_list or made.scratch_file):
         return
     try:
         os.mkdir(folder, 0o700)
@@ -166,5 +174,8 @@ def _write_aside(folder: str, task: ScheduledTask, made: Composed) -> None:
         raise disk_error("make the folder", folder, error) from error
     if made.text_file:
         write_whole(made.text_file, made.text.encode())
+    if made.scratch_file:
+        make_parents(made.scratch_file)
+        write_whole(made.scratch_file, made.scratch_text.encode())
     if made.input_list:
         write_whole(made.input_list, "".join(f"{one}\n" for one in task.inputs).encode())

@@ -14,7 +14,7 @@ from msgspec import Struct
 from treadle import __version__
 from treadle.api.alone import alone, needs_lock, pulse
 from treadle.api.backend_of import backend_of
-from treadle.api.cluster import beyond_backend, local_rules
+from treadle.api.cluster import beyond_backend, local_rules, scratch_dir
 from treadle.api.session import Recovered, Session, hold, record
 from treadle.api.view import Request, View, mask_of, secrets_of, view_of
 from treadle.base.errors import PlanError
@@ -287,6 +287,7 @@ def _drive_options(options: RunOptions, view: View) -> DriveOptions:
         on_interrupt=options.on_interrupt,
         until=options.until,
         patient=options.patient,
+        scratch_dir=scratch_dir(view.workflow),
     )
 
 

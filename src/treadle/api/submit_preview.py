@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from treadle.api.backend_of import scheduler_of
-from treadle.api.cluster import local_rules
+from treadle.api.cluster import local_rules, scratch_dir
 from treadle.api.pipe import View, mask_of, secrets_of
 from treadle.base.errors import OptionError
 from treadle.base.layout import RunFolder, StateFolder
@@ -16,6 +16,7 @@ from treadle.base.machine import usable_memory
 from treadle.base.names import job_name
 from treadle.engine.backend import Submission
 from treadle.engine.compose import Place, compose, environment
+from treadle.engine.scratch import scratch_of
 from treadle.plan.task import ScheduledTask
 
 RUN = "00000000T000000Z-0000"
@@ -90,7 +91,7 @@ def _stages(view: View, here: frozenset[str]) -> Iterator[list[ScheduledTask]]:
 
 def _submission(view: View, task: ScheduledTask, run: RunFolder, n: int) -> Submission:
     """The first attempt at a task, as the engine would hand it in."""
-    place = Place(view.workdir, view.workflow.folder, usable_memory())
+    place = Place(view.workdir, view.workflow.folder, usable_memory(), scratch_dir(view.workflow))
     relative = StateFolder("").run(RUN)  # from the work folder, where commands run
     made = compose(
         task,
@@ -98,6 +99,7 @@ def _submission(view: View, task: ScheduledTask, run: RunFolder, n: int) -> Subm
         place,
         text_file=run.attempt_text(n),
         input_list=relative.input_list(n),
+        scratch=scratch_of(task, place, view.plan.name, run, n),
     )
     private = bool(task.command.secrets)
     return Submission(

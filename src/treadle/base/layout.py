@@ -29,6 +29,16 @@ def site_folders() -> tuple[str, ...]:
     return tuple(os.path.join(place, "treadle") for place in places if os.path.isabs(place))
 
 
+def scratch_stem(key: str) -> str:
+    """What the names of a task's private folders begin with; its attempt follows."""
+    return f"treadle-{key}."
+
+
+def beside_target(key: str) -> str:
+    """What the name of an output begins with that was copied beside its target; its index follows."""
+    return f".treadle-{key}-"
+
+
 def private_log(log: str) -> str:
     """Where what belongs into `log` stands as long as it may hold secrets."""
     return f"{log}.private"
@@ -90,6 +100,10 @@ class RunFolder(Struct, frozen=True):
     def private_log(self, n: int) -> str:
         """The same while it may still hold secrets: masked into `attempt_log` once the attempt has ended."""
         return private_log(self.attempt_log(n))
+
+    def scratch_text(self, n: int) -> str:
+        """How local attempt `n` gets its private folder, where that is too long for an argument."""
+        return f"{self.root}/texts/{n}.scratch.sh"
 
     def attempt_text(self, n: int) -> str:
         """The script of local attempt `n`: written when it failed, or was too long for an argument."""
@@ -245,6 +259,11 @@ class StateFolder(Struct, frozen=True):
     def latest_made(self, run: str) -> str:
         """The next `latest`, before it takes the place of the last one."""
         return os.path.join(self.root, "runs", f".latest-{run}")
+
+    @property
+    def scratch(self) -> str:
+        """Private folders of attempts, where no other place was named for them."""
+        return os.path.join(self.root, "scratch")
 
     @property
     def trash(self) -> str:

@@ -16,7 +16,8 @@ class Attempt:
     `name` is that of its job, as the intent tells it; `job` is empty until the backend holds it. `deferred`:
     the job holds nothing but a watch for who is at it now. `folder` is that of the run that submitted it.
     `adopted`: an earlier driver looked at its inputs; `anew`: its end is only waited for, whatever it makes.
-    `shown` is what was told of it last while it waited.
+    `shown` is what was told of it last while it waited. `scratch` is the folder of its private folder, where
+    that is one of this machine.
     """
 
     __slots__ = (
@@ -33,6 +34,7 @@ class Attempt:
         "name",
         "resources",
         "running",
+        "scratch",
         "shown",
         "slate",
         "standing",
@@ -67,4 +69,5 @@ class Attempt:
         self.exclude = exclude
         self.adopted = False
         self.anew = False
+        self.scratch = ""
         self.shown = ("", "", "")

@@ -15,12 +15,17 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.engine.backend import Submission
 from treadle.plan.task import Command, Resources, ScheduledTask, Shell
 from treadle.plan.tokens import INPUT_LIST, MARK, bind
+
+if TYPE_CHECKING:
+    from treadle.engine.scratch import Scratch
 
 # `bash -c TEXT`: one argument may have 128 KiB on Linux (MAX_ARG_STRLEN).
 LONGEST_ARGUMENT = 100_000
@@ -28,31 +33,57 @@ ATTEMPT = "TREADLE_ATTEMPT"
 
 
 class Place(Struct, frozen=True):
-    """Where a run works: both folders absolute; `memory` in bytes is what a task gets that asks for none."""
+    """Where a run works: both folders absolute; `memory` in bytes is what a task gets that asks for none.
+    `scratch_dir` is where private folders are made (empty: in the work folder); it may hold `$NAME`."""
 
     workdir: str
     flowdir: str
     memory: int
+    scratch_dir: str = ""
 
 
 class Composed(Struct, frozen=True):
     """What to execute. `text` is set when it must stand in the file `text_file`, being too long;
-    `inputs` are the lines of the file `input_list`, where the command reads one."""
+    `inputs` are the lines of the file `input_list`, where the command reads one. `scratch_text` is set when
+    the text around the command must stand in the file `scratch_file`."""
 
     argv: tuple[str, ...]
     text_file: str = ""
     text: str = ""
     input_list: str = ""
+    scratch_file: str = ""
+    scratch_text: str = ""
 
 
 def compose(
-    task: ScheduledTask, resources: Resources, place: Place, *, text_file: str, input_list: str
+    task: ScheduledTask,
+    resources: Resources,
+    place: Place,
+    *,
+    text_file: str,
+    input_list: str,
+    scratch: Scratch | None = None,
 ) -> Composed:
-    """The argv of one attempt; `resources` are those it gets.
+    """The argv of one attempt; `resources` are those it gets, `scratch` where it has a private folder.
 
     `text_file` and `input_list` are paths that may be used where they are needed. That of `input_list`
     goes into texts as it is, whatever quotes it meets there: it must be of plain characters.
     """
+    made = _composed(task, resources, place, text_file, input_list)
+    if scratch is None:
+        return made
+    from treadle.engine.scratch import scratch_text  # few rules ask for it
+
+    text = scratch_text(task, place.workdir, scratch, (made.input_list,))
+    if len(text.encode()) <= LONGEST_ARGUMENT:
+        return replace(made, argv=("sh", "-c", text, "sh", *made.argv))
+    argv = ("sh", scratch.file, *made.argv)
+    return replace(made, argv=argv, scratch_file=scratch.file, scratch_text=text)
+
+
+def _composed(
+    task: ScheduledTask, resources: Resources, place: Place, text_file: str, input_list: str
+) -> Composed:
     command, shell = task.command, task.policy.shell
     if _is_plain(command, shell) and MARK not in command.text and len(command.text) < LONGEST_ARGUMENT // 4:
         return Composed((shell.executable, "-c", command.text))

@@ -203,6 +203,8 @@ class Concluder:
     def _full_folders(self, attempt: Attempt) -> list[str]:
         """Folders that this attempt wrote to, or ours, whose file system is full."""
         folders = {os.path.dirname(self._eyes.place(path)) for path in attempt.task.outputs}
+        if attempt.scratch:
+            folders.add(attempt.scratch)
         return [folder for folder in [self._run.root, *sorted(folders)] if is_full(folder)]
 
     def _write_script(self, attempt: Attempt) -> None:

@@ -156,7 +156,8 @@ class BackendDriver:
         self._timers = Timers()
         self._aside: Aside[Any] = Aside(self._wake.ring)
         self._feed = Feed(source, self._machine, inbox) if source is not None else None
-        place = Place(workdir, flowdir or workdir, options.memory or usable_memory())
+        memory = options.memory or usable_memory()
+        place = Place(workdir, flowdir or workdir, memory, options.scratch_dir)
         self._eyes = eyes = Eyes(place.workdir, place.flowdir, known or {})
         self._undertaker = Undertaker(plan.name, past, eyes)
         self._burials: list[OutputEvicted] = []

@@ -24,7 +24,7 @@ class DriveOptions(Struct, frozen=True, kw_only=True):
     away detaches where jobs outlive the driver, and so does SIGTERM shortly before `until` (seconds since
     the epoch), when the job ends that the driver itself is (None: it is none). `linger` in seconds: so long
     the end of the run waits for successes to be confirmed that may be taken back. `patient`: a full disk is
-    waited for without end (somebody sits there and can press Ctrl-C).
+    waited for without end (somebody sits there and can press Ctrl-C). `scratch_dir` as in `compose.Place`.
     """
 
     jobs: int | None = None
@@ -44,6 +44,7 @@ class DriveOptions(Struct, frozen=True, kw_only=True):
     until: float | None = None
     linger: float = 0.0
     patient: bool = False
+    scratch_dir: str = ""
 
     def settings(self) -> Settings:
         return Settings(

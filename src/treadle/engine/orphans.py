@@ -55,9 +55,14 @@ def end_orphans(
     alive = _kill([one for one in local if one.host == host() and one.boot == boot_id()], grace)
     moved: list[Moved] = []
     state = StateFolder(workdir)
+    scratch = os.path.isdir(state.scratch)
     for one in local:
         if mask is not None:
             mask_log(state.run(one.run), one.n, mask)
+        if scratch:
+            from treadle.engine.scratch import clear_scratch  # few folders have any
+
+            clear_scratch(workdir, one.key, one.outputs)
         if not one.resumable:
             standing = {record.path: record for record in one.before}
             moved += set_aside_made(one.outputs, standing, workdir)

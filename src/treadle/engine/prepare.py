@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from treadle.base.errors import DiskError
 from treadle.base.files import is_there, make_parents, remove, write_whole
@@ -20,6 +21,9 @@ from treadle.engine.slate import EMPTY, Moved, Slate, look_over, recorded_output
 from treadle.plan.task import ScheduledTask
 from treadle.records.event import AttemptSubmitted, FileRecord, evidence_key
 from treadle.records.past import Past
+
+if TYPE_CHECKING:
+    from treadle.engine.scratch import Scratch
 
 
 class Preparer:
@@ -159,6 +163,7 @@ class Preparer:
             self._place,
             text_file=self._run.attempt_text(n),
             input_list=self._relative.input_list(n),
+            scratch=self._scratch(attempt) if task.policy.scratch else None,
         )
         self._write_files(task, made)
         env = environment(task, attempt.resources, self._place, run=self._id, n=n, secrets=self._secrets)
@@ -183,10 +188,21 @@ class Preparer:
             exclude=attempt.exclude,
         )
 
+    def _scratch(self, attempt: Attempt) -> Scratch | None:
+        from treadle.engine.scratch import scratch_of  # few rules ask for it
+
+        found = scratch_of(attempt.task, self._place, self._plan, self._run, attempt.n)
+        if found is not None and not part_for(self._backend, attempt.task).abilities.batch:
+            attempt.scratch = os.path.expandvars(os.path.expanduser(found.base))
+        return found
+
     def _write_files(self, task: ScheduledTask, made: Composed) -> None:
         if made.text_file:
             make_parents(made.text_file)
             write_whole(made.text_file, made.text.encode())
+        if made.scratch_file:
+            make_parents(made.scratch_file)
+            write_whole(made.scratch_file, made.scratch_text.encode())
         if made.input_list:
             path = os.path.join(self._place.workdir, made.input_list)
             make_parents(path)

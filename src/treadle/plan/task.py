@@ -61,7 +61,8 @@ class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     blocks dependents but not the run's verdict; `optional`: skipped when a source input is missing.
     `digest_limit` in bytes (None: files of any size are digested). `localrule`: on this machine, whatever the
     backend. Tasks of one `group` that are connected make one job. `pack`: so many short tasks make one job,
-    or as many as take `pack_time` seconds (0: they are not packed).
+    or as many as take `pack_time` seconds (0: they are not packed). `scratch`: in a private folder, where of
+    the work folder its inputs alone are seen (`minimal`), the top, too (`shallow`), or all (`full`).
     """
 
     shell: Shell = Shell()
@@ -81,6 +82,7 @@ class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     group: str = ""
     pack: int = 0
     pack_time: int = 0
+    scratch: str = ""
     digest_limit: int | None = 64 * 1024 * 1024
     description: str = ""
     tags: tuple[str, ...] = ()

@@ -19,6 +19,7 @@ from treadle.rules.schema import Cluster, Rule
 
 # Fields of `[cluster]` that settings have under another name.
 _NAMES = {"parallel_env": "parallel_environment"}
+_OTHERS = ("backend", "scratch_dir")  # what is no setting of the scheduler
 _DIALECTS = ("pbspro", "openpbs", "torque")
 _UNIT = re.compile(r"[KMGT]B?\Z", re.IGNORECASE)
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*\Z")
@@ -38,7 +39,7 @@ _OF_ONE = {
 def settings_of(cluster: Cluster, rules: Iterable[Rule] = ()) -> ClusterSettings:
     """The settings of a scheduler. Raises WorkflowError with everything that is wrong with them, and with
     what `rules` ask of it."""
-    said = {_NAMES.get(key, key): value for key, value in cluster.values.items() if key != "backend"}
+    said = {_NAMES.get(key, key): value for key, value in cluster.values.items() if key not in _OTHERS}
     if "bin_dir" in said:
         said["bin_dir"] = os.path.expanduser(said["bin_dir"])
     settings = ClusterSettings(backend=cluster.backend, partitions=cluster.partitions, **said)

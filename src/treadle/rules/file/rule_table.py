@@ -61,6 +61,7 @@ def rule(section: Section, house: House) -> Rule:
     _check_command(section, got, house.shell)
     _check_outputs(section, outputs)
     _check_signal(section, got, asked.time_limit)
+    _check_scratch(section, got)
     return Rule(
         name=got.get("name", ""),
         inputs=inputs,
@@ -170,6 +171,17 @@ def _check_signal(section: Section, got: dict[str, Any], limit: int | None) -> N
         section.error("out-of-range", message, "signal_before_end")
 
 
+def _check_scratch(section: Section, got: dict[str, Any]) -> None:
+    """`shadow` is another name of `scratch`; what goes on from earlier outputs does not find them there."""
+    said = [key for key in ("scratch", "shadow") if got.get(key)]
+    if len(said) == 2 and got["scratch"] != got["shadow"]:
+        message = "'shadow' is another name of 'scratch', and they do not say the same"
+        section.error("said-twice", message, "shadow", hint="keep one of them")
+    if said and got.get("resumable"):
+        message = f"'{said[0]}' and 'resumable' do not go together: each attempt begins in an empty folder"
+        section.error("not-together", message, said[0], hint="take one of them out")
+
+
 def _policy(got: dict[str, Any], house: House) -> Policy:
     pack, pack_time = got.get("pack", (0, 0))
     return Policy(
@@ -177,6 +189,7 @@ def _policy(got: dict[str, Any], house: House) -> Policy:
         digest_limit=house.digest_limit,
         pack=pack,
         pack_time=pack_time,
+        scratch=got.get("scratch") or got.get("shadow") or "",
         **{key: got[key] for key in _POLICY if key in got},
     )
 

@@ -30,6 +30,7 @@ def read_cluster(own: Section, layers: Layers, backend: str, findings: Findings)
     floors = layered(_bounds(layers, "floors"), FLOORS, "[floors]")
     partitions = tuple(_partitions(layers))
     values = _bounded(said, bounds, floors, findings)
+    _check_scratch_dir(said, findings)
     chosen = _backend(said, backend, findings)
     if not chosen:
         return None
@@ -96,6 +97,15 @@ def _bounded(said: Layered, ceilings: Layered, floors: Layered, findings: Findin
             findings.warn("cut-by-site", message, said.at("poll_interval"))
         values["poll_interval"] = least
     return values
+
+
+def _check_scratch_dir(said: Layered, findings: Findings) -> None:
+    """Jobs begin in the work folder: a relative path would be one in there, on storage that all share."""
+    path = said.values.get("scratch_dir", "")
+    if path and not path.startswith(("/", "$", "~/")) and path != "~":
+        message = f"'{clip(path)}' is not an absolute path"
+        hint = "write one that every node has, or a variable that is set in jobs: '$TMPDIR'"
+        findings.error("bad-value", message, said.at("scratch_dir"), hint)
 
 
 def _ceilings(bounds: Layered) -> Partition | None:

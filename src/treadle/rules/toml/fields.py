@@ -42,6 +42,7 @@ class Kind(StrEnum):
     SIZE_GROWTH = "a growth such as 'x2' or '+8G'"
     TIME_GROWTH = "a growth such as 'x2' or '+2h'"
     PACK = "a number of tasks, or a duration such as '30m'"
+    SCRATCH = "true, false, 'minimal', 'shallow' or 'full'"
     INTERVAL = "a duration such as '10s', or a number of seconds, above 0"
     TEXTS = "a list of texts"
     NAMES = "a list of names"
@@ -181,8 +182,8 @@ RULE: Fields = {
     "temp_output": Field(Kind.PATHS),
     "protected_output": _NOT_YET,
     "ancient": Field(Kind.PATHS),
-    "scratch": _NOT_YET,
-    "shadow": _NOT_YET,
+    "scratch": Field(Kind.SCRATCH),
+    "shadow": Field(Kind.SCRATCH),
     "localrule": Field(Kind.FLAG, State.SCHEDULER, _FOR_SCHEDULERS),
     "group": Field(Kind.NAME, State.SCHEDULER, _FOR_SCHEDULERS),
     "pack": Field(Kind.PACK, State.SCHEDULER, _FOR_SCHEDULERS),
@@ -252,7 +253,7 @@ CLUSTER: Fields = {
     "gpu_resource": _NAME,
     "memory_unit": _NAME,
     "env_setup": _NOT_YET,
-    "scratch_dir": _NOT_YET,
+    "scratch_dir": _PATH,
     "job_prefix": _NAME,
 }
 

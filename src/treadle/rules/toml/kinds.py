@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from treadle.base.names import did_you_mean
 from treadle.rules.text.placeholder import spelled
 from treadle.rules.toml import measures
 from treadle.rules.toml.fields import Field, Fields, Kind, State
@@ -13,6 +14,7 @@ from treadle.rules.toml.section import LONGEST_NAME, Section, clip, found
 from treadle.rules.toml.shell_traps import say_escape
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+SCRATCHES = ("minimal", "shallow", "full")
 LARGEST = 2**63  # TOML: a whole number has 64 bits
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -133,6 +135,16 @@ def flag(section: Section, value: object, kind: Kind, path: Path) -> bool | None
     return None
 
 
+def scratch(section: Section, value: object, kind: Kind, path: Path) -> str | None:
+    """How much of the work folder a private one shows; empty: there is none."""
+    if isinstance(value, bool):
+        return "minimal" if value else ""
+    if isinstance(value, str) and value in ("", *SCRATCHES):
+        return value
+    wrong(section, value, kind, path, did_you_mean(value, SCRATCHES) if isinstance(value, str) else "")
+    return None
+
+
 def whole(least: int) -> Callable[[Section, object, Kind, Path], int | None]:
     """A reader of whole numbers of at least `least`."""
 
@@ -219,6 +231,7 @@ READERS: dict[Kind, Callable[[Section, Any, Kind, Path], Any]] = {
     Kind.SIZE_GROWTH: measures.size_growth,
     Kind.TIME_GROWTH: measures.time_growth,
     Kind.PACK: measures.pack,
+    Kind.SCRATCH: scratch,
     Kind.INTERVAL: measures.interval,
     Kind.TEXTS: _list_of(text, Kind.TEXT),
     Kind.NAMES: _list_of(name, Kind.NAME),

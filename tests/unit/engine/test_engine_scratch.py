@@ -1,0 +1,145 @@
+"""The text of a private folder, run by real shells."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from treadle.base.layout import RunFolder
+from treadle.engine.compose import Composed, Place, compose
+from treadle.engine.scratch import scratch_of
+from treadle.plan.task import Command, Policy, Resources
+from treadle.testing.plans import task
+
+SHELLS = [name for name in ("bash", "dash") if shutil.which(name)]
+
+
+def composed(
+    home: Path,
+    text: str,
+    *,
+    inputs: tuple[str, ...] = (),
+    outputs: tuple[str, ...] = ("out",),
+    kind: str = "minimal",
+    base: str = "",
+) -> Composed:
+    one = task("a", command=Command(text=text), policy=Policy(scratch=kind), inputs=inputs, outputs=outputs)
+    place = Place(str(home), str(home), 1 << 30, base)
+    run = RunFolder(str(home / ".treadle/runs/r"))
+    return compose(
+        one, Resources(), place, text_file="t", input_list="l", scratch=scratch_of(one, place, "p", run, 3)
+    )
+
+
+def done(home: Path, made: Composed, *, shell: str = "sh", **env: str) -> subprocess.CompletedProcess[str]:
+    argv = [shell, *made.argv[1:]]
+    whole = {**os.environ, **env}
+    return subprocess.run(argv, cwd=home, env=whole, capture_output=True, text=True, check=False)
+
+
+def kept(home: Path) -> list[str]:
+    return sorted(os.listdir(home / ".treadle/scratch"))
+
+
+def test_without_scratch_the_command_is_as_it_was(tmp_path: Path) -> None:
+    assert composed(tmp_path, "echo hi", kind="").argv == ("bash", "-c", "echo hi")
+    assert composed(tmp_path, "echo hi").argv[-3:] == ("bash", "-c", "echo hi")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_command_works_apart_and_its_output_comes_home(tmp_path: Path, shell: str) -> None:
+    (tmp_path / "in").write_text("x\n")
+    made = composed(tmp_path, "echo junk > junk; cat in > out", inputs=("in",))
+    ended = done(tmp_path, made, shell=shell)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    assert sorted(os.listdir(tmp_path)) == [".treadle", "in", "out"]
+    assert kept(tmp_path) == []
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_signal_ends_the_command_and_not_what_sees_to_the_folder(tmp_path: Path, shell: str) -> None:
+    made = composed(tmp_path, "trap 'exit 9' TERM; kill -TERM 0; sleep 60")
+    child = subprocess.Popen(
+        [shell, *made.argv[1:]], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 9
+    assert "its private folder is kept until the next attempt" in said
+    assert len(kept(tmp_path)) == 1
+
+
+def test_one_that_was_asked_to_end_while_its_folder_was_made_does_not_begin(tmp_path: Path) -> None:
+    fake = tmp_path / "bin" / "mktemp"
+    fake.parent.mkdir()
+    fake.write_text(f'#!/bin/sh\nkill -TERM $PPID\nexec {shutil.which("mktemp")} "$@"\n')
+    fake.chmod(0o755)
+    ended = done(tmp_path, composed(tmp_path, "touch began"), PATH=f"{fake.parent}:{os.environ['PATH']}")
+    assert ended.returncode == 128 + signal.SIGTERM
+    assert kept(tmp_path) == []
+
+
+def test_a_full_disk_is_said_in_words(tmp_path: Path) -> None:
+    fakes = tmp_path / "bin"
+    fakes.mkdir()
+    (fakes / "df").write_text("#!/bin/sh\necho head\necho /dev/x 1000 990 10 99% /x\n")
+    (fakes / "df").chmod(0o755)
+    ended = done(tmp_path, composed(tmp_path, "false"), PATH=f"{fakes}:{os.environ['PATH']}")
+    assert ended.returncode == 1
+    assert "hardly anything is free on the file system of" in ended.stderr
+
+
+def test_outputs_that_cannot_be_put_in_place_fail_the_attempt_and_leave_nothing_beside(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "two").mkdir()
+    ended = done(tmp_path, composed(tmp_path, "echo 1 > one; echo 2 > two", outputs=("one", "two")))
+    assert ended.returncode == 1
+    assert "'two' is a folder, and the task made a file of that name" in ended.stderr
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".treadle-")]
+    assert len(kept(tmp_path)) == 1
+
+
+def test_an_output_on_another_file_system_is_copied_with_its_time(tmp_path: Path) -> None:
+    other = Path("/dev/shm")
+    if not os.access(other, os.W_OK) or other.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("there is no other file system here")
+    base = other / f"treadle-test-{os.getpid()}"
+    try:
+        text = "mkdir -p out/x; echo 1 > out/x/y; touch -d 2001-02-03 out/x/y"
+        assert done(tmp_path, composed(tmp_path, text, base=str(base))).returncode == 0
+        assert (tmp_path / "out/x/y").stat().st_mtime < 1e9
+        assert list(base.iterdir()) == []
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def test_what_an_attempt_cannot_delete_at_once_is_made_deletable(tmp_path: Path) -> None:
+    ended = done(tmp_path, composed(tmp_path, "mkdir -p deep/er; touch deep/er/x out; chmod -R a-w deep"))
+    assert ended.returncode == 0
+    assert kept(tmp_path) == []
+
+
+def test_two_tasks_and_two_work_folders_have_keys_of_their_own(tmp_path: Path) -> None:
+    run = RunFolder("/w/.treadle/runs/r")
+    keys = set()
+    for home, out in (("/w", "a"), ("/w", "b"), ("/v", "a")):
+        one = task("a", policy=Policy(scratch="minimal"), outputs=(out,))
+        found = scratch_of(one, Place(home, home, 1), "p", run, 1)
+        assert found is not None
+        keys.add(found.key)
+    assert len(keys) == 3
+
+
+def test_hostile_names_are_quoted(tmp_path: Path) -> None:
+    name = 'it\'s $(touch x) `y` "z" *'
+    (tmp_path / name).write_text("in\n")
+    made = composed(tmp_path, "cat it*z* > -n", inputs=(name,), outputs=("-n",))
+    ended = done(tmp_path, made)
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "-n").read_text() == "in\n"
+    assert not (tmp_path / "x").exists()
