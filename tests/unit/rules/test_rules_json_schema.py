@@ -22,6 +22,7 @@ FLOWS = sorted(
     file
     for below in ("tests/golden/flows", "tests/corpus", "examples", "src/treadle/cli/templates")
     for file in (ROOT / below).rglob("*.oxoflow")
+    if not (file.parent / "refused.txt").exists()
 )
 VALUES: list[Any] = [
     *("", "a", "8G", "64M", "none", "90m", "x2", "+8G", "+2h", " ", "3"),

@@ -1,0 +1,3 @@
+out=$1
+shift
+cat "$@" > "$out"
