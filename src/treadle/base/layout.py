@@ -12,6 +12,7 @@ from treadle.base.disk import disk_error
 
 STATE = ".treadle"
 EXIT_FILE = "exit.json"
+CHUNKS = ".chunks"  # in the work folder: the pieces of rules with `transform`
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
 _WORDS = 60  # characters of a task's id in the name of a folder

@@ -56,10 +56,51 @@ class FanIn(Struct, frozen=True, kw_only=True):
     place: Place = Place()
 
 
+class OwnValues(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Values of a wildcard that one rule alone has: a list, or a text `config.key`."""
+
+    variable: str
+    given: tuple[Value, ...] | str
+    place: Place = Place()
+
+
+class Scatter(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`scatter` of a rule; `gather` names the rule that gets the pieces, where one does."""
+
+    own: OwnValues
+    gather: str = ""
+
+
+class Combine(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`transform.combine`: the author's `shell`, or a `method` of ours, `concat` or `json_merge`."""
+
+    shell: str = ""
+    method: str = ""
+    header: str = ""
+
+
+class Transform(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`transform` of a rule: `map` for each value of `by`, and what becomes of the pieces.
+
+    Of `values` (as in `OwnValues`), `count` (how many, as written) and `glob` one is given. `places` has the
+    places of its keys, such as `split.by`.
+    """
+
+    by: str
+    map: str
+    values: tuple[Value, ...] | str = ()
+    count: str = ""
+    glob: str = ""
+    combine: Combine | None = None
+    cleanup: bool = False
+    places: dict[str, Place] = {}
+
+
 class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One `[[rules]]` table. `places` gives the place of each key that stands in it.
 
-    `secrets` are the variables of sensitive values that the prelude before its commands reads.
+    `secrets` are the variables of sensitive values that the prelude before its commands reads. `scatter` and
+    `transform` are written out as further rules (`rules.parts`), which have `own` values instead.
     """
 
     name: str
@@ -86,6 +127,9 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     policy: Policy = Policy()
     secrets: tuple[str, ...] = ()
     metadata: dict[str, Any] = {}  # `rule_metadata`, for the report
+    scatter: Scatter | None = None
+    transform: Transform | None = None
+    own: OwnValues | None = None
     place: Place = Place()
     places: dict[str, Place] = {}
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.base.names import did_you_mean
 from treadle.base.place import Place, Severity
-from treadle.rules.expand.entries import Entry, read_inputs
+from treadle.rules.expand.entries import Entry, ListReader, read_inputs
 from treadle.rules.expand.rule_texts import RuleTexts, read_texts
-from treadle.rules.expand.values import Sources
+from treadle.rules.expand.values import Own, Sources, check_sources, with_own
 from treadle.rules.pattern.constraint import Constraint
 from treadle.rules.pattern.pattern import Pattern
 from treadle.rules.pattern.text import PathText
-from treadle.rules.schema import Rule, StepPath, Value
+from treadle.rules.schema import Rule, Source, StepPath, Value
 from treadle.rules.text.command import Known
 from treadle.rules.toml.section import Findings
 
@@ -33,6 +34,10 @@ class Ground(Struct, frozen=True):
     findings: Findings
     unselected: frozenset[str] = frozenset()
     steps: Mapping[str, StepPath] = {}
+
+    def of(self, own: Own | None) -> Ground:
+        """What a rule with values of its own is read against."""
+        return self if own is None else replace(self, sources=with_own(self.sources, own))
 
     @property
     def paths(self) -> PathText:
@@ -58,7 +63,8 @@ class Blueprint(Struct, frozen=True):
 
     `names` are all wildcards that it names: those of the outputs first, as they appear. `key` are those
     that make its tasks. `open` are given by no table: what matches its inputs gives them. `ancient` are
-    patterns for inputs that cause no re-run, beside the entries that are marked.
+    patterns for inputs that cause no re-run, beside the entries that are marked. `own` are values that this
+    rule alone has.
     """
 
     rule: Rule
@@ -71,6 +77,7 @@ class Blueprint(Struct, frozen=True):
     names: tuple[str, ...]
     key: tuple[str, ...]
     open: tuple[str, ...]
+    own: Own | None = None
 
     def searching(self) -> list[Entry]:
         """The inputs whose paths are not known before something is looked up: globs, open wildcards."""
@@ -80,7 +87,10 @@ class Blueprint(Struct, frozen=True):
 def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
     """Parse a rule; None when something is wrong with it, which is then among the findings."""
     findings = ground.findings
-    before, paths, reading = len(findings.found), ground.paths, ground.inputs
+    before = len(findings.found)
+    own = _own(rule, ground)
+    ground = ground.of(own)
+    paths, reading = ground.paths, ground.inputs
     inputs = read_inputs(rule, reading, ground.config, ground.unselected)
     outputs = _outputs(rule, paths)
     log = paths.pattern(rule.log, rule.at("log")) if rule.log else None
@@ -109,7 +119,33 @@ def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
         names=names,
         key=key if outputs else names,
         open=tuple(name for name in names if name not in ground.sources.names),
+        own=own,
     )
+
+
+def _own(rule: Rule, ground: Ground) -> Own | None:
+    """The values of the rule's own, as tables; None where it has none, or something is wrong with them."""
+    own = rule.own
+    if own is None:
+        return None
+    label = f"the values of rule {rule.name}"
+    reader = ListReader(ground.paths, ground.config, ground.unselected, own.place, label)
+    values = reader.whole(own.variable, own.given)
+    if values is None:
+        return None
+    chosen = reader.chosen(own.variable, own.given, values)
+    whole, cut = (
+        Source(
+            kind="values",
+            label=label,
+            columns=(own.variable,),
+            rows=tuple((one,) for one in listed),
+            place=own.place,
+        )
+        for listed in (values, chosen)
+    )
+    check_sources((whole,), ground.constraints, ground.findings)
+    return Own(whole, cut)
 
 
 def _known(

@@ -9,7 +9,7 @@ from treadle.rules.expand.finder import Finder
 from treadle.rules.expand.join import join_sources
 from treadle.rules.expand.rows import Values
 from treadle.rules.expand.trip import Expanded
-from treadle.rules.expand.values import SIDES, Sources, only, sample_names
+from treadle.rules.expand.values import SIDES, Sources, only, sample_names, with_own
 from treadle.rules.pattern.listing import Listing
 from treadle.rules.selection import Selection, choose
 
@@ -72,7 +72,8 @@ def complete(rules: Iterable[Expanded], sources: Sources, known: Iterable[str], 
 
 def _not_found(rule: Expanded, sources: Sources) -> set[str]:
     """The samples that the tables give to a rule, but for which its inputs were not found on the disk."""
-    names = rule.blueprint.names
+    names, own = rule.blueprint.names, rule.blueprint.own
+    sources = with_own(sources, own)
     lost: set[str] = set()
     if not any(origin.endswith("(disk)") for origin in rule.rows.origins):
         return lost

@@ -9,6 +9,7 @@ from math import prod
 from msgspec import Struct
 
 from treadle.base.names import did_you_mean
+from treadle.base.place import Place
 from treadle.rules.expand.join import MOST_ROWS
 from treadle.rules.expand.values import SIDES
 from treadle.rules.pattern.pattern import Pattern, Row
@@ -79,51 +80,48 @@ def _is_ancient(rule: Rule, text: str, name: str) -> bool:
     return text in rule.ancient or (name != "" and name in rule.ancient)
 
 
-class _FanInReader:
-    """Reads one entry of `expand_inputs`."""
+class ListReader:
+    """Reads the values that a rule gives to a variable of its own: what `place` holds, named by `what`.
+
+    `narrowed` says afterwards that a selection of samples took values out of one of them.
+    """
 
     def __init__(
-        self, fan: FanIn, paths: PathText, config: Mapping[str, Value], unselected: Collection[str]
+        self,
+        paths: PathText,
+        config: Mapping[str, Value],
+        unselected: Collection[str],
+        place: Place,
+        what: str,
     ) -> None:
-        self.fan = fan
         self.paths = paths
         self.config = config
         self.unselected = unselected
+        self.place = place
+        self.what = what
         self.narrowed = False
 
-    def entry(self, rule: Rule) -> Entry | None:
-        fan = self.fan
-        pattern = self.paths.pattern(fan.pattern, fan.place, globs=True)
-        lists = [self._values(name, given) for name, given in fan.variables]
-        if pattern is None or any(values is None for values in lists):
-            return None
-        count = prod(len(values or ()) for values in lists)
-        if count > MOST_ROWS:
-            self._problem("too-many-rows", f"this fan-in makes {count:,} paths")
-            return None
-        return Entry(
-            pattern,
-            fan.pattern,
-            fan.name,
-            variables=tuple(name for name, _ in fan.variables),
-            combos=tuple(product(*(values or () for values in lists))),
-            ancient=_is_ancient(rule, fan.pattern, fan.name),
-            narrowed=self.narrowed,
-        )
-
-    def _values(self, name: str, given: tuple[Value, ...] | str) -> list[str] | None:
+    def values(self, name: str, given: tuple[Value, ...] | str) -> list[str] | None:
         """The values of one variable, each once, in the author's order; None when something is wrong."""
+        whole = self.whole(name, given)
+        return whole if whole is None else self.chosen(name, given, whole)
+
+    def whole(self, name: str, given: tuple[Value, ...] | str) -> list[str] | None:
+        """The values whatever is selected; None when something is wrong."""
         key = given.removeprefix("config.") if isinstance(given, str) else ""
         listed = self._listed(name, key, given)
-        texts = [self.paths.fill_config(spelled(value), self.fan.place) for value in listed or ()]
+        texts = [self.paths.fill_config(spelled(value), self.place) for value in listed or ()]
         if listed is None or None in texts:
             return None
         values = [value for value in dict.fromkeys(texts) if value]
         if not values:
-            self._problem("no-values", f"nothing is listed for {{{name}}} of '{self.fan.pattern}'")
+            self.problem("no-values", f"nothing is listed for {{{name}}} of {self.what}")
             return None
-        if not all(self._fits(name, value) for value in values):
-            return None
+        return values if all(self._fits(name, value) for value in values) else None
+
+    def chosen(self, name: str, given: tuple[Value, ...] | str, values: list[str]) -> list[str]:
+        """Those of the values that are selected, where they list the cohort."""
+        key = given.removeprefix("config.") if isinstance(given, str) else ""
         if name not in _COHORT and not key.startswith(_COHORT_KEYS):
             return values
         chosen = [value for value in values if value not in self.unselected]
@@ -135,29 +133,61 @@ class _FanInReader:
         if not isinstance(given, str):
             return given
         if key in self.paths.sensitive:
-            self._problem("secret-in-path", f"config.{key} is sensitive and cannot stand in a path")
+            self.problem("secret-in-path", f"config.{key} is sensitive and cannot stand in a path")
         elif key in self.config:
             return _split(self.config[key])
         elif key == given:
             return (given,)
         else:
             hint = did_you_mean(key, self.config) or "declare it in [config]"
-            self._problem("unknown-config", f"there is no config key '{key}' for {{{name}}}", hint)
+            self.problem("unknown-config", f"there is no config key '{key}' for {{{name}}}", hint)
         return None
 
     def _fits(self, name: str, value: str) -> bool:
         constraint = self.paths.constraints.get(name)
         if CONTROL.search(value):
-            self._problem("control-character", f"{value!r} of {{{name}}} holds a control character")
+            self.problem("control-character", f"{value!r} of {{{name}}} holds a control character")
         elif constraint is not None and not constraint.fits(value):
             message = f"'{value}' of {{{name}}} does not match the constraint {constraint.text}"
-            self._problem("constraint-not-met", message)
+            self.problem("constraint-not-met", message)
         else:
             return True
         return False
 
-    def _problem(self, code: str, message: str, hint: str = "") -> None:
-        self.paths.problem(code, message, self.fan.place, hint)
+    def problem(self, code: str, message: str, hint: str = "") -> None:
+        """Note what is wrong with them."""
+        self.paths.problem(code, message, self.place, hint)
+
+
+class _FanInReader:
+    """Reads one entry of `expand_inputs`."""
+
+    def __init__(
+        self, fan: FanIn, paths: PathText, config: Mapping[str, Value], unselected: Collection[str]
+    ) -> None:
+        self.fan = fan
+        self.paths = paths
+        self.lists = ListReader(paths, config, unselected, fan.place, f"'{fan.pattern}'")
+
+    def entry(self, rule: Rule) -> Entry | None:
+        fan = self.fan
+        pattern = self.paths.pattern(fan.pattern, fan.place, globs=True)
+        lists = [self.lists.values(name, given) for name, given in fan.variables]
+        if pattern is None or any(values is None for values in lists):
+            return None
+        count = prod(len(values or ()) for values in lists)
+        if count > MOST_ROWS:
+            self.lists.problem("too-many-rows", f"this fan-in makes {count:,} paths")
+            return None
+        return Entry(
+            pattern,
+            fan.pattern,
+            fan.name,
+            variables=tuple(name for name, _ in fan.variables),
+            combos=tuple(product(*(values or () for values in lists))),
+            ancient=_is_ancient(rule, fan.pattern, fan.name),
+            narrowed=self.lists.narrowed,
+        )
 
 
 def _split(value: Value) -> tuple[Value, ...]:

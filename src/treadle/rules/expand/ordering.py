@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from treadle.plan.paths import normal
 from treadle.rules.expand.blueprint import Blueprint
 from treadle.rules.expand.join import TooManyRowsError, join_sources
-from treadle.rules.expand.values import Sources
+from treadle.rules.expand.values import Sources, with_own
 from treadle.rules.pattern.constraint import constraint
 from treadle.rules.pattern.language import meet
 from treadle.rules.pattern.pattern import Pattern, Text, Wild
@@ -65,10 +65,11 @@ def feeds(blueprints: Sequence[Blueprint], makers: Makers, sources: Sources) -> 
     found: Feeds = []
     for blueprint in blueprints:
         numbers: set[int] = set()
+        given = with_own(sources, blueprint.own)
         for entry in blueprint.searching():
             for pattern in (entry.pattern, entry.folder):
                 if pattern is not None:
-                    numbers |= _makers_of(pattern, makers, sources)
+                    numbers |= _makers_of(pattern, makers, given)
         found.append(tuple(sorted(numbers)))
     return found
 

@@ -13,7 +13,7 @@ from treadle.rules.expand.blueprint import Blueprint
 from treadle.rules.expand.entries import Entry
 from treadle.rules.expand.finder import Finder, Found
 from treadle.rules.expand.join import Dropped, Table, TooManyRowsError, distinct, join, join_sources, picker
-from treadle.rules.expand.values import Sources, fitting
+from treadle.rules.expand.values import Sources, fitting, with_own
 from treadle.rules.pattern.pattern import Row
 from treadle.rules.toml.section import Findings
 
@@ -104,8 +104,8 @@ class _Reader:
 
     def _given(self) -> tuple[Table, tuple[str, ...], frozenset[Row]] | None:
         """What the tables give, cut to the selection, and the keys that lost rows by that."""
-        names, values = self.blueprint.names, self.values
-        used = values.whole.using(names)
+        names, values, own = self.blueprint.names, self.values, self.blueprint.own
+        used = with_own(values.whole, own).using(names)
         for source in used:
             if not source.rows:
                 message = f"{source.label} has no rows, but rule {self.blueprint.rule.name} uses it"
@@ -118,7 +118,7 @@ class _Reader:
             return None
         if values.chosen is None:
             return whole, (), frozenset()
-        cut = join_sources(values.cut.using(names), names)
+        cut = join_sources(with_own(values.cut, own, selected=True).using(names), names)
         self.thinned = len(cut.rows) < len(whole.rows)
         key = tuple(name for name in self.blueprint.key if name in whole.columns)
         return cut, key, _fewer(whole, cut, key) if self.thinned else frozenset()

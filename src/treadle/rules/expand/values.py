@@ -44,6 +44,32 @@ class Sources(Struct, frozen=True):
         return sorted((pairs - samples) & set(names)), sorted((samples - pairs) & set(names))
 
 
+class Own(Struct, frozen=True):
+    """The values that one rule alone has: all of them, and those that are selected."""
+
+    whole: Source
+    cut: Source
+
+
+def with_own(sources: Sources, own: Own | None, *, selected: bool = False) -> Sources:
+    """The sources as a rule with a table of its own meets them: it hides what else has its wildcard."""
+    if own is None:
+        return sources
+    table = own.cut if selected else own.whole
+    hidden = set(table.columns)
+    others = (_without(source, hidden) for source in sources.all if set(source.columns) - hidden)
+    return Sources((*others, table))
+
+
+def _without(source: Source, hidden: Collection[str]) -> Source:
+    at = [n for n, name in enumerate(source.columns) if name not in hidden]
+    if len(at) == len(source.columns):
+        return source
+    rows = dict.fromkeys(tuple(row[n] for n in at) for row in source.rows)
+    columns = tuple(source.columns[n] for n in at)
+    return replace(source, columns=columns, rows=tuple(rows), free=source.free - set(hidden))
+
+
 def gathered(sources: Sequence[Source]) -> Sources:
     """The sources with all pairs in one table, and all samples in one; the others as they are."""
     found: list[Source] = []

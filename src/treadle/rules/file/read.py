@@ -20,6 +20,7 @@ from treadle.rules.file.head import Head, read_head
 from treadle.rules.file.head_texts import on_end_text, with_prelude
 from treadle.rules.file.rule_table import rule
 from treadle.rules.file.step_modules import step_modules
+from treadle.rules.parts.written_out import written_out
 from treadle.rules.pattern.constraint import Constraint, constraint
 from treadle.rules.profile.cluster import read_cluster
 from treadle.rules.profile.layers import Layers, read_profiles
@@ -113,7 +114,7 @@ def _finished(reading: Reading) -> Workflow:
 def examine(document: Document, folder: str, options: ReadOptions) -> Reading:
     """Understand a parsed file: the workflow, and everything found on the way, errors and warnings."""
     findings = Findings(document.text)
-    workflow = _understood(document, folder, options, findings)
+    workflow = written_out(_understood(document, folder, options, findings), findings)
     found = _told(findings.found, document.file, options.strict)
     errors = [one for one in found if one.severity is Severity.ERROR]
     if errors:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from treadle.base.names import RULE_NAME
 from treadle.plan.task import Policy, Shell
+from treadle.rules.file.rule_parts import scatter, transform
 from treadle.rules.file.rule_paths import fan_in, files
 from treadle.rules.file.rule_values import envvars, metadata, params
 from treadle.rules.profile.overrides import Override, overridden
@@ -18,7 +19,7 @@ from treadle.rules.toml.fields import RULE
 from treadle.rules.toml.kinds import take
 from treadle.rules.toml.resource_table import Defaults, resources
 from treadle.rules.toml.section import Section, clip
-from treadle.rules.toml.shell_traps import hidden_failure
+from treadle.rules.toml.shell_traps import warn_hidden
 
 _TEXTS = (
     *("shell", "script", "interpreter", "when", "log", "benchmark"),
@@ -30,10 +31,6 @@ _POLICY = (
     *("localrule", "group"),
 )
 _OPEN = re.compile(r"\{config\.|[*?\[]|^\./|//|/\./|\.\./")  # texts that may be spelled in another way, too
-_HINTS = {
-    "pipe": "this pipe hides the failure of all its commands but the last",
-    "several": "of these commands only the failure of the last one counts",
-}
 
 
 class House(Struct, frozen=True, kw_only=True):
@@ -78,6 +75,8 @@ def rule(section: Section, house: House) -> Rule:
         policy=_policy(got, house),
         secrets=house.secrets,
         metadata=metadata(section, got),
+        scatter=scatter(section, got, outputs),
+        transform=transform(section, got, outputs, house.shell),
         place=section.place(),
         places=_places(section),
         **{key: got[key] for key in _TEXTS if key in got},
@@ -105,9 +104,7 @@ def _check_command(section: Section, got: dict[str, Any], shell: Shell) -> None:
             section.error("empty-rule", "this rule has no inputs, no outputs and no command")
     if "interpreter" in got and "script" not in table:
         section.warn("no-effect", "'interpreter' has no effect without 'script'", "interpreter")
-    if not shell.strict and text and (why := hidden_failure(text, shell.prelude)):
-        hint = "set strict_shell = true in [workflow], or begin the text with: set -euo pipefail"
-        section.warn("unguarded-pipe", _HINTS[why], "shell", hint=hint)
+    warn_hidden(section, text, shell, "shell")
 
 
 def _lost(section: Section, *keys: str) -> bool:

@@ -77,6 +77,7 @@ _FLAG = Field(Kind.FLAG)
 _COUNT = Field(Kind.COUNT)
 _SIZE = Field(Kind.SIZE)
 _TABLE = Field(Kind.TABLE)
+_VALUE_LIST = Field(Kind.LIST)
 _FOR_SCHEDULERS = "it asks something of a scheduler, and the run is local"
 _VALUES = Field(Kind.VALUES)
 _SHOWN = Field(Kind.TEXT, State.REPORT)
@@ -145,6 +146,19 @@ FAN_IN: Fields = {"pattern": _PATH, "variables": _TABLE, "name": _NAME}
 
 FOLDER: Fields = {"path": _PATH, "pattern": _PATH}
 
+SCATTER: Fields = {"variable": _NAME, "values": _VALUE_LIST, "values_from": _NAME, "gather": _NAME}
+
+SPLIT: Fields = {"by": _NAME, "values": _VALUE_LIST, "values_from": _NAME, "n": _VALUE, "glob": _PATH}
+
+COMBINE: Fields = {"shell": _COMMAND, "aggregate": _FLAG, "method": _NAME, "header": _TEXT}
+
+TRANSFORM: Fields = {
+    "split": Field(Kind.TABLE, inside=SPLIT),
+    "map": _COMMAND,
+    "combine": Field(Kind.TABLE, inside=COMBINE),
+    "cleanup": _FLAG,
+}
+
 RULE: Fields = {
     "name": _NAME,
     "input": Field(Kind.FILES, inside=FOLDER),
@@ -197,8 +211,8 @@ RULE: Fields = {
     "checkpoint": _NOT_YET,
     "checkpoint_manifest": _NOT_YET,
     "checkpoint_extends": _NOT_YET,
-    "scatter": _NOT_YET,
-    "transform": _NOT_YET,
+    "scatter": Field(Kind.TABLE, inside=SCATTER),
+    "transform": Field(Kind.TABLE, inside=TRANSFORM),
     "cache_key": _NOTHING,
     "input_function": _NOTHING,
     "format_hint": _NOTHING,
@@ -333,6 +347,10 @@ HOMES: dict[str, Fields] = {
     "[[rules]]": RULE,
     "[rules.resources]": RESOURCES,
     "[rules.resources.gpu_spec]": GPU_SPEC,
+    "[rules.scatter]": SCATTER,
+    "[rules.transform]": TRANSFORM,
+    "[rules.transform.split]": SPLIT,
+    "[rules.transform.combine]": COMBINE,
     "[defaults]": DEFAULTS,
     "[cluster]": CLUSTER,
     "[[steps]]": STEPS,

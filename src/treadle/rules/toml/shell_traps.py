@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from treadle.base.place import Place
+from treadle.plan.task import Shell
 from treadle.rules.toml.section import Section
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
@@ -17,6 +18,11 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _HERE_DOC = re.compile(r"<<(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([A-Za-z0-9_.-]+))")
+
+_HIDDEN = {
+    "pipe": "this pipe hides the failure of all its commands but the last",
+    "several": "of these commands only the failure of the last one counts",
+}
 
 
 def say_escape(section: Section, path: tuple[str | int, ...]) -> None:
@@ -44,6 +50,13 @@ def _makes_control(escape: re.Match[str]) -> bool:
         return escape[4] in "btnfre"
     code = int(escape[1] or escape[2] or escape[3], 16)
     return code < 32 or 127 <= code < 160
+
+
+def warn_hidden(section: Section, text: str, shell: Shell, key: str) -> None:
+    """Warn of a command text, that of `key`, in which a failure may pass unseen."""
+    if not shell.strict and text and (why := hidden_failure(text, shell.prelude)):
+        hint = "set strict_shell = true in [workflow], or begin the text with: set -euo pipefail"
+        section.warn("unguarded-pipe", _HIDDEN[why], key, hint=hint)
 
 
 def hidden_failure(text: str, prelude: str) -> str:

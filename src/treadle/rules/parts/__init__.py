@@ -1,0 +1,1 @@
+"""Rules that stand for several, written out as ordinary rules (`written_out.written_out`)."""
