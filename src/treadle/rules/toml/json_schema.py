@@ -62,6 +62,7 @@ _KINDS: dict[Kind, Schema] = {
     Kind.VALUES: _FREE,
     Kind.VARIABLES: {"type": "object", "additionalProperties": _SCALAR},
     Kind.COUNTS: {"type": "object", "additionalProperties": _PLAIN_OR_MAX},
+    Kind.SCRATCH: {"enum": [True, False, "", "minimal", "shallow", "full"]},
     Kind.TABLE: _FREE,
     Kind.LIST: {"type": "array"},
 }
