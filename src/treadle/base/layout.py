@@ -189,6 +189,10 @@ class JobFolder(Struct, frozen=True):
         """The environment of an attempt that holds secrets: 0600."""
         return f"{self.root}/{n}.secrets.sh"
 
+    def unwanted(self, n: int) -> str:
+        """A file, made by the driver: an attempt among others of one job is not to go on, or not to begin."""
+        return f"{self.root}/{n}.unwanted"
+
     def start_stem(self, n: int) -> str:
         """What the path of each start of an attempt begins with; its number follows."""
         return f"{self.root}/{n}."

@@ -24,6 +24,8 @@ def backend_words(code: str, values: Mapping[str, str]) -> str:
             return f"note: whether {said('name')} was taken is unclear ({said('message')}): looking for it"
         case "submitted_again":
             return f"note: nobody knows a job {said('name')}: it is submitted again"
+        case "not_packed":
+            return f"rule '{said('rule')}' has a pack by time and no 'time_limit': each of its tasks is a job"
         case "node_suspect":
             return (
                 f"warning: node {said('node')} has failed {said('tasks')} different tasks: have a look at it"

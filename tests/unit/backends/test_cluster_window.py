@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.backends.cluster.arrays import Waiting
+from treadle.backends.cluster.arrays import Batch, Waiting
 from treadle.backends.cluster.held import Held
 from treadle.backends.cluster.settings import ClusterSettings
 from treadle.backends.cluster.window import Window
@@ -28,8 +28,8 @@ def waiting(*some: Held, at: float = 0.0) -> Waiting:
     return queue
 
 
-def numbers(batch: list[Held]) -> list[int]:
-    return [one.n for one in batch]
+def numbers(batch: Batch) -> list[int]:
+    return [one.n for job in batch for one in job]
 
 
 def test_no_more_than_the_bound_is_submitted():

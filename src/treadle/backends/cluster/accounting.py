@@ -45,8 +45,9 @@ class Accountant:
         return id(held) in self._wanted
 
     def want_figures(self, held: Held) -> bool:
-        """Ask for one that has settled, for its numbers; whether that is still worth it."""
-        if held.tries >= _TRIES or not self.there or not held.id:
+        """Ask for one that has settled, for its numbers; whether that is still worth it. Those of a job with
+        several attempts are of no one of them."""
+        if held.several or held.tries >= _TRIES or not self.there or not held.id:
             return False
         pause = min(_LAG, self._link.settings.poll_interval)
         self.want(held, self._link.now() + pause * 2**held.tries)
@@ -73,7 +74,7 @@ class Accountant:
             return
         link = self._link
         since = min(held.sent.time for held in asked if held.sent is not None) - _SKEW
-        commands = link.dialect.accounting([held.id for held in asked], since)
+        commands = link.dialect.accounting(list(dict.fromkeys(held.id for held in asked)), since)
         self._asking = True
         self._last = now
         self.count += 1

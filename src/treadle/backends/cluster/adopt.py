@@ -52,10 +52,10 @@ class Adopter:
             sent, _ = sents.setdefault(folder.root, (_sent_of(folder, elements), one.since))
             held = Held(one.submission, self._link.settings)
             held.index = next(each.index for each in elements.elements if each.n == held.n)
+            held.several = sum(each.index == held.index for each in elements.elements) > 1
             self._join(sent, held, one)
         for sent, since in sents.values():
-            sent.live = len(sent.held)
-            sent.by_n = {held.n: held for held in sent.held}
+            sent.count()
             if all(held.id for held in sent.held):
                 self._taken(sent)
             else:
@@ -131,7 +131,7 @@ class Adopter:
             else:
                 self._unknown(held)
         sent.held = left
-        sent.live = len(left)
+        sent.count()
         if left:
             self._taken(sent)
 

@@ -1,5 +1,7 @@
 """Attempts that wait to be submitted, put together: equal ones of one rule go as one array.
 
+    attempts -> jobs (one attempt each, or a pack) -> one submission (a job alone, or an array of them)
+
 They wait a little for company, as their siblings come when what they need has ended. Nobody waits where
 nothing is in flight whose end could bring one.
 """
@@ -7,7 +9,7 @@ nothing is in flight whose end could bring one.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -29,22 +31,28 @@ class Likeness(Struct, frozen=True):
     exclude: tuple[str, ...]
 
 
-class _Group:
-    __slots__ = ("first", "held", "last")
+Batch = list[list[Held]]
+"""What goes as one submission: its jobs (elements of an array), each with its attempts in their order."""
 
-    def __init__(self, now: float) -> None:
+
+class _Group:
+    __slots__ = ("first", "held", "last", "pack")
+
+    def __init__(self, now: float, pack: int) -> None:
         self.first = self.last = now
+        self.pack = pack
         self.held: deque[Held] = deque()
 
 
 class Waiting:
     """Attempts in the order in which they came, by their likeness; `longest` is how long one waits for
-    company, in seconds."""
+    company, in seconds, and `pack` how many such as a given one make a job."""
 
-    def __init__(self, longest: float) -> None:
+    def __init__(self, longest: float, pack: Callable[[Held], int] = lambda held: 1) -> None:
         self._longest = longest
+        self._pack = pack
         self._groups: dict[Likeness, _Group] = {}
-        self._whole: deque[list[Held]] = deque()
+        self._whole: deque[Batch] = deque()
         self._dropped: set[int] = set()
         self._count = 0
 
@@ -53,7 +61,10 @@ class Waiting:
 
     def add(self, held: Held, now: float) -> None:
         """One more."""
-        group = self._groups.setdefault(likeness(held), _Group(now))
+        like = likeness(held)
+        group = self._groups.get(like)
+        if group is None:
+            group = self._groups[like] = _Group(now, self._pack(held))
         group.held.append(held)
         group.last = now
         self._count += 1
@@ -63,34 +74,44 @@ class Waiting:
         self._dropped.add(held.n)
         self._count -= 1
 
-    def put_back(self, batch: Sequence[Held], *, whole: bool, now: float) -> None:
+    def put_back(self, batch: Batch, *, whole: bool, now: float) -> None:
         """What was not taken is to go first, `whole`: just as it was."""
-        kept = [held for held in batch if held.ended is None]
+        jobs = [left for job in batch if (left := [held for held in job if held.ended is None])]
+        kept = [held for job in jobs for held in job]
         self._count += len(kept)
         if whole and kept:
-            self._whole.append(kept)
+            self._whole.append(jobs)
         elif kept:
-            group = self._groups.get(likeness(kept[0])) or _Group(now - self._longest)
+            like, early = likeness(kept[0]), now - self._longest
+            group = self._groups.get(like) or _Group(early, self._pack(kept[0]))
             group.held.extendleft(reversed(kept))
-            group.first = now - self._longest
-            self._groups = {likeness(kept[0]): group, **self._groups}
+            group.first = early
+            self._groups = {like: group, **self._groups}
 
-    def take(self, most: int, now: float, *, alone: bool) -> list[Held]:
-        """The next submission, of at most `most`; `alone`: nothing is in flight that could bring company."""
+    def take(self, most: int, now: float, *, alone: bool) -> Batch:
+        """The next submission, of at most `most` jobs; `alone`: nothing is in flight that could bring
+        company."""
         while self._whole and len(self._whole[0]) <= most:
-            if batch := self._living(self._whole.popleft()):
+            if batch := [left for job in self._whole.popleft() if (left := self._living(job))]:
                 return batch
         for like, group in list(self._groups.items()):
             if not self._is_ready(group, most, now, alone):
                 continue
             batch = []
             while group.held and len(batch) < most:
-                batch += self._living([group.held.popleft()])
+                if job := self._next_job(group):
+                    batch.append(job)
             if not group.held:
                 del self._groups[like]
             if batch:
                 return batch
         return []
+
+    def _next_job(self, group: _Group) -> list[Held]:
+        job: list[Held] = []
+        while group.held and len(job) < group.pack:
+            job += self._living([group.held.popleft()])
+        return job
 
     def _living(self, batch: list[Held]) -> list[Held]:
         if not self._dropped:
@@ -102,7 +123,7 @@ class Waiting:
         return kept
 
     def _is_ready(self, group: _Group, most: int, now: float, alone: bool) -> bool:
-        return alone or len(group.held) >= most or now >= self._due(group)
+        return alone or len(group.held) >= most * group.pack or now >= self._due(group)
 
     def _due(self, group: _Group) -> float:
         return min(group.first + self._longest, group.last + _QUIET * self._longest)
@@ -129,10 +150,14 @@ def likeness(held: Held) -> Likeness:
     )
 
 
-def elements_of(batch: Sequence[Held], flowdir: str) -> list[JobElement]:
-    """What the wrapper is made of: one attempt each. Packs and groups would put several into one."""
+def elements_of(batch: Batch, flowdir: str) -> list[JobElement]:
+    """What the wrapper is made of: the attempts of each job."""
     return [
-        JobElement(submissions=(held.submission,), flowdir=flowdir)
-        for held in batch
-        if held.submission is not None
+        JobElement(
+            submissions=tuple(held.submission for held in job if held.submission is not None),
+            limits=tuple(held.limit or 0 for held in job if held.submission is not None),
+            independent=True,
+            flowdir=flowdir,
+        )
+        for job in batch
     ]

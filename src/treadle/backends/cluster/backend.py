@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from treadle.backends.cluster.adopt import Adopter
 from treadle.backends.cluster.arrays import Waiting
 from treadle.backends.cluster.dialect import Silence
@@ -107,9 +105,9 @@ class ClusterBackend:
 
     def drafts(self, batch: Sequence[Submission]) -> list[Draft]:
         """The same as whole submissions, with what a command reads from its standard input."""
-        waiting, most = Waiting(0.0), self._submitter.chunk
+        waiting, most = Waiting(0.0, self._submitter.pack), self._submitter.chunk
         for one in batch:
-            waiting.add(self._held(one), 0.0)
+            waiting.add(Held(one, self._settings), 0.0)
         found: list[Draft] = []
         while together := waiting.take(most, 0.0, alone=True):
             found.append(self._submitter.draft(together))
@@ -129,19 +127,10 @@ class ClusterBackend:
             return Refused(f"'{task.id}' is a step: steps do not run on {self.name} yet")
         if owned := self._link.dialect.owned(submission.resources.extra_args):
             return Refused(f"{_owned_words(owned)}\n  leave them out of 'extra_args'")
-        held = self._held(submission)
+        held = Held(submission, self._settings)
         self._register(held)
         self._submitter.waiting.add(held, now)
         return Accepted(held.name)
-
-    def _held(self, submission: Submission) -> Held:
-        """An attempt with the partition that its request calls for."""
-        if self._settings.partitions:
-            from treadle.backends.cluster.configured import placed
-
-            chosen = placed(self._settings, submission.resources)
-            submission = replace(submission, resources=chosen)
-        return Held(submission, self._settings)
 
     def _register(self, held: Held) -> None:
         self._by_name[held.name] = held
@@ -192,7 +181,7 @@ class ClusterBackend:
         for held in sent.held:
             self._register(held)
             self._tell(held)
-        self._submitter.window.sent(len(sent.held))
+        self._submitter.window.sent(sent.jobs)
         self._follower.follow(sent)
 
     def _not_taken(self, held: Held, end: Outcome) -> None:

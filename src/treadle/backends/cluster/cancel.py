@@ -5,10 +5,13 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from treadle.backends.cluster.dialect import Phase, Said
-from treadle.backends.cluster.held import Held
+from treadle.backends.cluster.held import Held, Sent
 from treadle.backends.cluster.link import Link
+from treadle.base.errors import DiskError
+from treadle.base.files import write_whole
 
 _PATIENCE = 15.0  # seconds for a job that was cancelled to be gone: schedulers give it time to clean up
 _TRIES = 3
@@ -26,7 +29,14 @@ class Canceller:
         self._not_before = 0.0
 
     def add(self, held: Held) -> None:
-        """This one is to be gone from the queue."""
+        """This one is to be gone from the queue. Among others in its job it is asked to end by a file, until
+        all of them are to go."""
+        if held.several and held.sent is not None and held.ended is None:
+            mark_unwanted(held.sent, held)
+            mates = held.sent.mates(held)
+            if not all(one.cancelled for one in mates):
+                return
+            self._todo.update((id(one), one) for one in mates)
         self._todo[id(held)] = held
 
     def due(self) -> float | None:
@@ -106,4 +116,10 @@ def _ids(todo: list[Held]) -> list[str]:
         assert sent is not None
         whole = sum(1 for held in sent.held if held.ended is None) <= len(group)
         ids += [sent.id] if whole else [held.id for held in group]
-    return [job for job in ids if job]
+    return [job for job in dict.fromkeys(ids) if job]
+
+
+def mark_unwanted(sent: Sent, held: Held) -> None:
+    """Tell the wrapper that an attempt is not to go on, or not to begin."""
+    with suppress(DiskError):  # then it goes on, and its end is what counts
+        write_whole(sent.folder.unwanted(held.n), b"")

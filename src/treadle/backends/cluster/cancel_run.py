@@ -50,7 +50,7 @@ def cancel_jobs(
     """
     link = Link(settings, workdir=workdir, user=user)
     try:
-        return _cancel(link, list(_ids(link, wanted)), patience, told)
+        return _cancel(link, list(dict.fromkeys(_ids(link, wanted))), patience, told)
     finally:
         link.commands.close()
 
@@ -61,7 +61,7 @@ def own_ends(run: RunFolder) -> set[int]:
     for folder, elements in _submissions(run):
         for one in elements.elements:
             exit = look_for_exit(folder, one.n, refresh=True).exit
-            if exit is not None and not exit.asked:
+            if exit is not None and not exit.asked and not exit.skipped:
                 found.add(one.n)
     return found
 

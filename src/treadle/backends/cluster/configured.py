@@ -42,7 +42,9 @@ def settings_of(cluster: Cluster, rules: Iterable[Rule] = ()) -> ClusterSettings
     said = {_NAMES.get(key, key): value for key, value in cluster.values.items() if key not in _OTHERS}
     if "bin_dir" in said:
         said["bin_dir"] = os.path.expanduser(said["bin_dir"])
-    settings = ClusterSettings(backend=cluster.backend, partitions=cluster.partitions, **said)
+    settings = ClusterSettings(
+        backend=cluster.backend, partitions=cluster.partitions, ceilings=cluster.ceilings, **said
+    )
     if found := [*_wrong(cluster, settings), *_wrong_requests(settings, rules)]:
         raise WorkflowError(found)
     return settings

@@ -29,6 +29,7 @@ from treadle.records.event import EndReason, Outcome
 
 _SUSPECT = 3  # different tasks whose node failed, from which on the node is named
 _TURNS = 8  # a verdict that asks to look again more often than this waits for the next turn
+_ITS_TURN = "its job runs, and others in it come first"
 _REASON_PAUSE = 60.0  # seconds between two reasons of one job that are told: queues change their mind often
 
 
@@ -107,6 +108,8 @@ class Follower:
         """It is in flight: tell that, where it is news."""
         if held.row is not None and held.row.state == SUBMITTED:
             return
+        if found.status is JobStatus.RUNNING and held.several and not held.begun:
+            found = InFlight(JobStatus.PENDING, _ITS_TURN)
         now = self._link.now()
         if found.status is held.status:
             if found.reason == held.shown or found.status is JobStatus.RUNNING:
@@ -191,10 +194,10 @@ class Follower:
         self.accountant.want_figures(held)
         held.provisional = ended.provisional and self.accountant.wants(held)
         self._tell(held)
-        self._left()
         sent = held.sent
         assert sent is not None
-        sent.live -= 1
+        if sent.ended(held):
+            self._left()
         if not sent.live:
             del self._live[id(sent)]
             with suppress(OSError):

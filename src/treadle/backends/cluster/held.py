@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from contextlib import suppress
 
 import msgspec
@@ -46,13 +47,15 @@ class Held:
 
     `name` is its own, by which the engine calls it; `id` what the scheduler does (empty: not known). `row`,
     `last`, `over`, `known`, `witness`, `looked`, `account`, `accounted` as in `Facts`. `submission` is there
-    until the scheduler has it. `shown` is what the engine was last told of its place in the queue, and when.
+    until the scheduler has it. `several`: others are in the same job. `shown` is what the engine was last
+    told of its place in the queue, and when.
     """
 
     __slots__ = (
         "account", "accounted", "asked", "attempt", "cancelled", "ended", "exclude", "id", "index", "known",
         "last", "limit", "log", "looked", "n", "name", "over", "provisional", "row", "secret", "sent",
-        "sent_at", "shown", "shown_at", "status", "submission", "task", "told_id", "tries", "witness",
+        "sent_at", "several", "shown", "shown_at", "status", "submission", "task", "told_id", "tries",
+        "witness",
     )  # fmt: skip
 
     def __init__(self, submission: Submission, settings: ClusterSettings) -> None:
@@ -67,6 +70,7 @@ class Held:
         self.secret = holds_secrets(submission)
         self.id = ""
         self.index = 0
+        self.several = False
         self.sent: Sent | None = None
         self.sent_at = 0.0
         self.known = 0.0
@@ -109,7 +113,13 @@ class Held:
             accounted=self.accounted,
             accounting=accounting and bool(self.id),
             cancelled=self.cancelled,
+            several=self.several,
         )
+
+    @property
+    def begun(self) -> bool:
+        """Its folder tells that it was started."""
+        return self.witness.starts > 0 or (self.sent is not None and self.n in self.sent.running)
 
     @property
     def requeued(self) -> bool:
@@ -136,10 +146,11 @@ class Held:
 
 
 class Sent:
-    """One submission: a single job, or a whole array. `live` counts the attempts that have not ended."""
+    """One submission: a single job, or a whole array. `live` counts the attempts that have not ended, and
+    `jobs` the jobs that have such ones."""
 
     __slots__ = (
-        "array", "by_n", "folder", "held", "id", "listed", "live", "name", "names", "running", "time",
+        "array", "by_n", "folder", "held", "id", "listed", "live", "name", "names", "open", "running", "time",
     )  # fmt: skip
 
     def __init__(self, folder: JobFolder, name: str, array: bool, time: float, held: list[Held]) -> None:
@@ -149,12 +160,37 @@ class Sent:
         self.time = time
         self.held = held
         self.id = ""
-        self.live = len(held)
-        self.by_n = {one.n: one for one in held}
+        self.live = 0
+        self.open: Counter[int] = Counter()
+        self.by_n: dict[int, Held] = {}
+        self.count()
         self.names: frozenset[str] = frozenset()
         self.listed: float | None = None
         # Those that began, with the number of their last start, and whose end has not been seen, by their n.
         self.running: dict[int, tuple[Held, int]] = {}
+
+    def count(self) -> None:
+        """Count the attempts anew: those in it are other ones, or they have their indices now."""
+        self.live = len(self.held)
+        self.by_n = {one.n: one for one in self.held}
+        self.open = Counter(one.index for one in self.held)
+
+    @property
+    def jobs(self) -> int:
+        return len(self.open)
+
+    def ended(self, held: Held) -> bool:
+        """One has ended; whether its job has ended with it."""
+        self.live -= 1
+        self.open[held.index] -= 1
+        if self.open[held.index]:
+            return False
+        del self.open[held.index]
+        return True
+
+    def mates(self, held: Held) -> list[Held]:
+        """The attempts in the same job that have not ended, itself among them."""
+        return [one for one in self.held if one.index == held.index and one.ended is None]
 
     def list(self, now: float) -> frozenset[str]:
         """The names in its folder, read anew unless that was done at this very moment (a listing lets NFS

@@ -33,10 +33,12 @@ class JobElement(Struct, frozen=True, kw_only=True):
     """One element of an array, or a single job: attempts that run one after the other.
 
     `independent`: one runs whatever became of those before it (a pack); else a failure ends the element (a
-    group). `modules` are loaded before each command. `flowdir` is the folder of the workflow file.
+    group). Each of several is held to its time limit of `limits`, in seconds (0: none). `modules` are loaded
+    before each command. `flowdir` is the folder of the workflow file.
     """
 
     submissions: tuple[Submission, ...]
+    limits: tuple[int, ...] = ()
     independent: bool = False
     modules: tuple[str, ...] = ()
     flowdir: str = ""
@@ -53,7 +55,9 @@ def body_of(element: JobElement, folder: JobFolder) -> str:
     head = [
         f"treadle_alone={int(alone)} treadle_independent={int(element.independent)}",
     ]
-    return "\n".join([*head, *(_attempt(one, element, folder) for one in element.submissions)]) + "\n"
+    limits = (*element.limits, *[0] * len(element.submissions)) if not alone else (0,)
+    each = zip(element.submissions, limits, strict=False)
+    return "\n".join([*head, *(_attempt(one, element, folder, limit) for one, limit in each)]) + "\n"
 
 
 def bodies(elements: Sequence[JobElement], folder: JobFolder) -> Iterator[tuple[JobElement, str, bool]]:
@@ -74,12 +78,14 @@ def holds_secrets(submission: Submission) -> bool:
     return bool(submission.private_log or submission.task.command.secrets)
 
 
-def _attempt(one: Submission, element: JobElement, folder: JobFolder) -> str:
+def _attempt(one: Submission, element: JobElement, folder: JobFolder, limit: int) -> str:
     quote = shlex.quote
     secrets = folder.secrets(one.n) if holds_secrets(one) else ""
     policy = one.task.policy
     name = encode(one.env.get(ATTEMPT, one.name)).decode()
-    limit = "" if policy.digest_limit is None else str(policy.digest_limit)
+    digests = "" if policy.digest_limit is None else str(policy.digest_limit)
+    alone = len(element.submissions) == 1
+    most = max(1, limit - (policy.signal_before_end or 0)) if limit else 0
     return "\n".join([
         f"treadle_attempt_name={quote(name)}",
         f"treadle_stem={quote(folder.start_stem(one.n))}",
@@ -88,7 +94,8 @@ def _attempt(one: Submission, element: JobElement, folder: JobFolder) -> str:
         f"treadle_log={quote(one.log)}",
         f"treadle_secrets={quote(secrets)}",
         f"treadle_private={int(one.private_log)} treadle_restartable={int(policy.restartable)}",
-        f"treadle_limit={limit} treadle_grace={max(0, round(one.grace * 10))}",
+        f"treadle_unwanted={quote('' if alone else folder.unwanted(one.n))} treadle_most={most}",
+        f"treadle_limit={digests} treadle_grace={max(0, round(one.grace * 10))}",
         _function("treadle_see", _calls("treadle_look", _read_paths(one, element.flowdir))),
         _function("treadle_made", _calls("treadle_check", enumerate(one.task.outputs))),
         _function("treadle_task", _command(one, element, secrets)),

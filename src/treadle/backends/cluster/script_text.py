@@ -81,6 +81,9 @@ trap 'treadle_forward 12 TERM' USR2
 trap '[ -z "$treadle_pid" ] || { treadle_interrupted=1; treadle_signal USR1; }' USR1
 """
 
+# One of several attempts in a job is held to its own time limit, and ends when its driver asks for that by a
+# file: the scheduler does either to the job as a whole only.
+#
 # `wait` that a signal interrupts has not told the status yet; a second `wait` may know it no more (127)
 # when the signal came just behind the end.
 _LAUNCH = r"""
@@ -103,7 +106,7 @@ treadle_group_lives() {
 
 treadle_clear() {
   treadle_turns=0
-  if [ "$treadle_asked" -ne 0 ]; then
+  if [ "$treadle_asked" -ne 0 ] || [ "$treadle_passed" -ne 0 ]; then
     while treadle_group_lives && [ "$treadle_turns" -lt "$treadle_grace" ]; do
       sleep 0.1 2>/dev/null || sleep 1
       treadle_turns=$((treadle_turns + 1))
@@ -118,13 +121,39 @@ treadle_clear() {
   done
 }
 
+treadle_watch() {
+  treadle_pause=5 treadle_turns=0
+  [ "$treadle_most" -eq 0 ] || [ "$treadle_most" -ge 60 ] || treadle_pause=1
+  while sleep "$treadle_pause"; do
+    treadle_turns=$((treadle_turns + treadle_pause))
+    [ -e "$treadle_unwanted" ] || {
+      [ "$treadle_most" -gt 0 ] && [ "$treadle_turns" -ge "$treadle_most" ]
+    } || continue
+    : >"$treadle_start/passed"
+    treadle_signal TERM
+    sleep $(((treadle_grace + 9) / 10))
+    treadle_signal KILL
+    return
+  done
+}
+
 treadle_launch() {
   [ "$treadle_mode" != monitor ] || set -m
   ( treadle_task ) </dev/null >>"$treadle_log" 2>&1 &
   treadle_pid=$!
+  treadle_watcher=
+  if [ "$treadle_alone" = 0 ]; then
+    treadle_watch </dev/null >/dev/null 2>&1 &
+    treadle_watcher=$!
+  fi
   [ "$treadle_mode" != monitor ] || set +m
   [ "$treadle_asked" -eq 0 ] || treadle_signal "$treadle_pass"
   treadle_wait
+  [ -z "$treadle_watcher" ] || {
+    kill -s KILL -- "-$treadle_watcher" || kill -s KILL "$treadle_watcher"
+    wait "$treadle_watcher"
+  } 2>/dev/null
+  [ ! -e "$treadle_start/passed" ] || treadle_passed=15
   treadle_clear
   treadle_pid=
 }
@@ -387,12 +416,13 @@ treadle_measure() {
 }
 
 treadle_write() {
+  [ "$treadle_asked" -eq 0 ] || treadle_passed=$treadle_asked
   treadle_signal_number=$((treadle_status - 128))
   [ "$treadle_status" -gt 128 ] && [ "$treadle_status" -le 192 ] || treadle_signal_number=0
   treadle_plain "$treadle_id"
   treadle_text='{"format":1,"attempt":'$treadle_attempt_name',"start_number":'$treadle_number
   treadle_text=$treadle_text',"exit_code":'$treadle_status',"signal":'$treadle_signal_number
-  treadle_text=$treadle_text',"asked":'$treadle_asked',"problem":"'$treadle_problem'"'
+  treadle_text=$treadle_text',"asked":'$treadle_passed',"problem":"'$treadle_problem'"'
   treadle_text=$treadle_text',"skipped":'$treadle_skipped',"done":'$treadle_done
   treadle_text=$treadle_text',"start":'$treadle_begun',"end":'$treadle_ended
   treadle_text=$treadle_text',"host":"'$treadle_host'","job":"'$treadle_value'"'
@@ -425,12 +455,13 @@ treadle_finish() {
 
 treadle_code=0
 treadle_attempt() {
-  treadle_problem= treadle_inputs= treadle_outputs= treadle_skipped=false
+  treadle_passed=0 treadle_problem= treadle_inputs= treadle_outputs= treadle_skipped=false
   treadle_cpu_seconds=null treadle_memory=null treadle_oom=null
   if treadle_claim; then
     treadle_now
     treadle_begun=$treadle_time treadle_ended=$treadle_time
-    if [ "$treadle_code" -ne 0 ] && [ "$treadle_independent" = 0 ] || [ "$treadle_stopped" = 1 ]; then
+    if [ "$treadle_code" -ne 0 ] && [ "$treadle_independent" = 0 ] || [ "$treadle_stopped" = 1 ] ||
+      [ -e "$treadle_unwanted" ]; then
       treadle_skipped=true treadle_status=1
     elif treadle_ready; then
       treadle_run

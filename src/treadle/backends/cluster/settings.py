@@ -17,7 +17,7 @@ class ClusterSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     longest time limit in flight, else 24 h. `bin_dir`: where the scheduler's commands are.
     `parallel_environment`, `memory_resource`, `gpu_resource` are names of SGE's site set-up; `memory_unit`
     that of LSF's `-M`. `dialect` of PBS: `pbspro` or `torque` (empty: found out). Of `partitions`, in their
-    order, the first that can take a request gets it.
+    order, the first that can take a request gets it; `ceilings` are the site's bounds on any.
     """
 
     backend: str
@@ -44,3 +44,4 @@ class ClusterSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory_unit: str = ""
     dialect: str = ""
     partitions: tuple[Partition, ...] = ()
+    ceilings: Partition | None = None

@@ -20,10 +20,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct
 
-from treadle.backends.cluster.arrays import Waiting, elements_of
+from treadle.backends.cluster.arrays import Batch, Waiting, elements_of
 from treadle.backends.cluster.dialect import Answer, Limits, Request, Silence, Sort
 from treadle.backends.cluster.held import FORMAT, Element, Elements, Held, Sent
 from treadle.backends.cluster.link import Link
+from treadle.backends.cluster.packs import lacks_limit, pack_size, together
 from treadle.backends.cluster.script import files_of, render_job
 from treadle.backends.cluster.window import Window
 from treadle.backends.cluster.words import job_name
@@ -31,7 +32,7 @@ from treadle.base.errors import DiskError
 from treadle.base.files import make_parents, write_whole
 from treadle.base.layout import RunFolder
 from treadle.engine.backend import Submission
-from treadle.plan.task import ScheduledTask
+from treadle.plan.task import Resources, ScheduledTask
 from treadle.records.event import EndReason, Outcome
 
 _ARRAY_SIZE = 1000  # where the site does not say: SLURM's own default
@@ -44,6 +45,7 @@ class Draft(Struct, frozen=True):
     """A submission, ready to be written and sent."""
 
     sent: Sent
+    batch: Batch
     request: Request
     argv: tuple[str, ...]
     stdin: str
@@ -72,7 +74,8 @@ class Submitter:
         self._taken = taken
         self._ended = ended
         settings = link.settings
-        self.waiting = Waiting(settings.poll_interval)
+        self.waiting = Waiting(settings.poll_interval, self.pack)
+        self._lacking: set[str] = set()  # rules whose packs have no size
         self.window = Window(settings.max_submitted or _SUBMITTED)
         self.chunk = settings.max_array_size or _ARRAY_SIZE
         self._ready = False
@@ -151,7 +154,17 @@ class Submitter:
         if settings.max_submitted is None and limits.submitted:
             self.window.lower(min(_SUBMITTED, limits.submitted))
 
-    def _submit(self, batch: list[Held]) -> None:
+    def pack(self, held: Held) -> int:
+        """How many attempts such as this one make a job."""
+        submission, settings = held.submission, self._link.settings
+        assert submission is not None
+        rule = submission.task.rule
+        if lacks_limit(submission, settings) and rule not in self._lacking:
+            self._lacking.add(rule)
+            self._link.note("not_packed", rule=rule)
+        return pack_size(submission, settings)
+
+    def _submit(self, batch: Batch) -> None:
         self._busy = draft = self.draft(batch)
         self._asking = True
         self._looks, self._look_at = 0, None
@@ -164,9 +177,9 @@ class Submitter:
 
         link.commands.begin(send, self._answered)
 
-    def draft(self, batch: list[Held]) -> Draft:
+    def draft(self, batch: Batch) -> Draft:
         """The whole submission of attempts that go together, as text: nothing is written."""
-        first = batch[0].submission
+        first = batch[0][0].submission
         assert first is not None
         dialect, settings = self._link.dialect, self._link.settings
         folder = self._run_of(first).job(first.n, first.task.id)
@@ -176,28 +189,45 @@ class Submitter:
             script=folder.script,
             log=folder.log,
             workdir=first.cwd,
-            resources=first.resources,
+            resources=self._request_of(batch),
             size=size,
             running=settings.max_running if size > settings.max_running else 0,
             comment=_comment(self._run_of(first).run, batch),
-            exclude=batch[0].exclude,
+            exclude=batch[0][0].exclude,
             requeue=first.task.policy.restartable,
             signal_before=first.task.policy.signal_before_end or 0,
         )
         elements = elements_of(batch, self._flowdir)
         argv, stdin = dialect.submit(request)
-        sent = Sent(folder, request.name, bool(size), self._link.clock.now(), batch)
+        for at, job in enumerate(batch, 1):
+            for held in job:
+                held.index, held.several = at if size else 0, len(job) > 1
+        attempts = [held for job in batch for held in job]
+        sent = Sent(folder, request.name, bool(size), self._link.clock.now(), attempts)
         told = Elements(
             FORMAT,
             sent.name,
             sent.array,
             sent.time,
-            tuple(Element(held.n, at if size else 0, held.name) for at, held in enumerate(batch, 1)),
+            tuple(Element(held.n, held.index, held.name) for held in attempts),
         )
         files = [(file.path, file.text, file.mode) for file in files_of(elements, folder)]
         files.append((folder.elements, msgspec.json.encode(told).decode(), 0o666))
         script = render_job(elements, dialect, request, folder)
-        return Draft(sent, request, tuple(argv), stdin, script, tuple(files))
+        return Draft(sent, batch, request, tuple(argv), stdin, script, tuple(files))
+
+    def _request_of(self, batch: Batch) -> Resources:
+        """What is asked for, with the partition that this calls for."""
+        link = self._link
+        jobs = [[held.submission for held in job if held.submission is not None] for job in batch]
+        wanted = together(jobs, link.settings)
+        if wanted.time_limit is not None:
+            link.longest = max(wanted.time_limit, link.longest or 0)
+        if link.settings.partitions:
+            from treadle.backends.cluster.configured import placed
+
+            return placed(link.settings, wanted)
+        return wanted
 
     def _run_of(self, submission: Submission) -> RunFolder:
         """The run of an attempt: its log stands in it."""
@@ -218,7 +248,7 @@ class Submitter:
         self._sort(draft, answer)
 
     def _sort(self, draft: Draft, answer: Answer) -> None:
-        link, size, now = self._link, len(draft.sent.held), self._link.now()
+        link, size, now = self._link, len(draft.batch), self._link.now()
         if answer.sort is Sort.TRANSIENT:
             self._not_before = now + link.silent(answer.message)
             self._put_back(draft, whole=True)
@@ -248,9 +278,8 @@ class Submitter:
             write_whole(sent.folder.id, f"{job}\n".encode())
         except DiskError:  # the journal has it, and the name is there to be looked for
             pass
-        for index, held in enumerate(sent.held, 1):
-            held.index = index if sent.array else 0
-            held.took(sent, dialect.element(job, index) if sent.array else job, now)
+        for held in sent.held:
+            held.took(sent, dialect.element(job, held.index) if sent.array else job, now)
         self._taken(sent)
 
     def _look(self, draft: Draft) -> None:
@@ -295,7 +324,7 @@ class Submitter:
         for held in draft.sent.held:
             if held.cancelled:
                 self._ended(held, Outcome(reason=EndReason.CANCELLED))
-        self.waiting.put_back(draft.sent.held, whole=whole, now=self._link.now())
+        self.waiting.put_back(draft.batch, whole=whole, now=self._link.now())
 
     def _end_all(self, draft: Draft, reason: EndReason, message: str) -> None:
         self._busy, self._look_at = None, None
@@ -331,12 +360,12 @@ def _words(task: ScheduledTask) -> str:
     return task.rule.lstrip("@")
 
 
-def _comment(run: str, batch: Sequence[Held]) -> str:
-    first = batch[0].submission
+def _comment(run: str, batch: Batch) -> str:
+    first, count = batch[0][0].submission, sum(map(len, batch))
     assert first is not None
-    if len(batch) == 1:
+    if count == 1:
         return f"treadle {run} {first.task.id} attempt {first.attempt}"
-    return f"treadle {run} {first.task.rule}, {len(batch)} tasks from {first.task.id}"
+    return f"treadle {run} {first.task.rule}, {count} tasks from {first.task.id}"
 
 
 def _write(draft: Draft) -> None:

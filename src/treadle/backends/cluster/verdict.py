@@ -26,7 +26,9 @@ from treadle.plan.task import ScheduledTask
 from treadle.records.event import EndReason, Outcome
 
 FIRST_LOOK = 0.5  # seconds; the pauses between looks at a missing file double
+_KILL = 9
 _REQUEUEABLE = (EndReason.PREEMPTED, EndReason.NODE)
+_OF_THE_JOB = (EndReason.OOM, EndReason.TIME)
 
 
 class Facts(Struct, frozen=True, kw_only=True):
@@ -37,7 +39,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     `over` since when it says that the job is ended or unknown (None: it does not say so). `known`: when any
     source last knew it, accounting too; at least its submission. `witness` is as of `looked` (None: never),
     `account` as of `accounted`; `accounting`: there is any. `cancelled`: we asked for its end. `several`:
-    other attempts are in the same job.
+    other attempts are in the same job, whose own word counts most then: a state is that of the whole job.
     """
 
     now: float
@@ -97,6 +99,8 @@ def verdict(facts: Facts, task: ScheduledTask, limit: int | None, settings: Clus
     """What is known of the end of a job; `limit` is the time limit of this attempt in seconds."""
     case = _Case(facts, task, limit, settings)
     row = facts.row
+    if facts.several and (own := case.by_itself()) is not None:
+        return own
     if row is not None and row.phase is not Phase.ENDED:
         return case.queued(row)
     if row is not None:
@@ -129,6 +133,24 @@ class _Case:
         self.exit = facts.witness.exit
         account = facts.account
         self.settled = account if account is not None and account.settled else None
+
+    def by_itself(self) -> Ended | None:
+        """One of several in a job wrote its end, and nothing that comes of the job can change it.
+
+        None while the job may start it again, or where the job's state has to say what ended it.
+        """
+        exit = self.exit
+        if exit is None:
+            return None
+        reason = ended_by(exit, self.task, self.limit, self.facts.cancelled)
+        if reason.reason is EndReason.OK:
+            return self._success(exit)
+        if self.task.policy.restartable and self.facts.over is None:
+            return None
+        unsure = exit.asked != 0 or (exit.oom_kills is None and exit.signal == _KILL)
+        if unsure and reason.reason is EndReason.APP:
+            return None
+        return self._end(reason, "exit")
 
     def queued(self, row: Row) -> Verdict:
         """The queue says that it waits or runs. Its own word that all is done is faster than the queue."""
@@ -263,16 +285,25 @@ class _Case:
         return exit.exit_code == 0 and not (missing or exit.problem or exit.skipped)
 
     def _success(self, exit: ExitFile, *, remove: bool = False) -> Ended:
-        open_ = self.facts.accounting and self.settled is None
-        made = outcome(Reason(EndReason.OK), exit, self.facts.account, self.facts.row or self.facts.last)
+        open_ = self.facts.accounting and self.settled is None and not self.facts.several
+        made = outcome(Reason(EndReason.OK), exit, self._own_account(), self.facts.row or self.facts.last)
         return Ended(outcome=made, evidence="exit", provisional=open_, remove=remove)
 
     def _end(self, reason: Reason, evidence: str, *, remove: bool = False) -> Ended:
-        if self.facts.cancelled and reason.reason in (EndReason.APP, EndReason.LOST, *_REQUEUEABLE):
+        never = self.facts.several and not self.facts.witness.starts
+        if self.facts.cancelled and (
+            never or reason.reason in (EndReason.APP, EndReason.LOST, *_REQUEUEABLE)
+        ):
             reason = Reason(EndReason.CANCELLED, reason.message)
-        made = outcome(reason, self.exit, self.facts.account, self.facts.row or self.facts.last)
+        elif never and reason.reason in _OF_THE_JOB:
+            reason = Reason(EndReason.INTERRUPTED, f"its job ended before its turn: {reason.message}")
+        made = outcome(reason, self.exit, self._own_account(), self.facts.row or self.facts.last)
         exclude = made.host if reason.reason is EndReason.NODE else ""
         return Ended(outcome=made, evidence=evidence, remove=remove, exclude=exclude)
+
+    def _own_account(self) -> Account | None:
+        """What accounting says of it alone."""
+        return None if self.facts.several else self.facts.account
 
 
 def _words(row: Row) -> str:

@@ -32,8 +32,11 @@ def is_oom(exit: ExitFile, task: ScheduledTask) -> bool:
 
 def ended_by(exit: ExitFile, task: ScheduledTask, limit: int | None, cancelled: bool) -> Reason:
     """Why a job ended, by its own word alone; `limit` is its time limit in seconds."""
+    if exit.skipped and cancelled:
+        return Reason(EndReason.CANCELLED)
     if exit.skipped:
-        return Reason(EndReason.INTERRUPTED, "not begun: an earlier task of the same job failed")
+        words = "not begun: its job was asked to end, or a task before it in the same job failed"
+        return Reason(EndReason.INTERRUPTED, words)
     if exit.problem:
         return Reason(EndReason.NODE, _PROBLEMS.get(exit.problem, f"not begun: {exit.problem}"))
     if cancelled and exit.exit_code != 0:

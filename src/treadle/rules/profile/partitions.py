@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from treadle.base.place import Diagnostic, Severity
 from treadle.base.units import format_duration, format_size
 from treadle.plan.task import Resources
@@ -20,6 +22,25 @@ def choose(partitions: Sequence[Partition], wanted: Resources, walltime: int | N
     plain = [one for one in fitting if not one.gpu]
     chosen = fitting if wanted.gpus else plain or fitting
     return chosen[0].name if chosen else None
+
+
+def longest_time(
+    partitions: Sequence[Partition], ceilings: Partition | None, wanted: Resources
+) -> int | None:
+    """The longest time limit, in seconds, that one job with such a request may have; None: it is not known.
+
+    In the partition that the request names, else in any that can take the rest of it.
+    """
+    short = replace(wanted, time_limit=1)
+    fitting = [one for one in partitions if not beyond(one, short, None)]
+    if wanted.partition:
+        fitting = [one for one in partitions if one.name == wanted.partition]
+    bounds = [one.time_limit for one in fitting]
+    longest = max((one for one in bounds if one is not None), default=None)
+    if None in bounds:
+        longest = None
+    site = ceilings.time_limit if ceilings is not None else None
+    return min((one for one in (longest, site) if one is not None), default=None)
 
 
 def beyond(bound: Partition, wanted: Resources, walltime: int | None) -> list[str]:
