@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from treadle.api.cluster import choose_client, with_cluster_checked
 from treadle.api.errors import with_the_rest
+from treadle.api.modules import rules_of_modules
 from treadle.api.view import (
     Planned,
     Request,
@@ -79,6 +80,8 @@ def find_file(file: str) -> str:
 def plan_of(request: Request) -> Planned:
     """Go down the first half of the pipe: read, list, expand, build. Of a pipeline: load, expand, build."""
     if is_pipeline(request.file):
+        if request.modules:
+            raise OptionError("--module is for workflow files, and a pipeline includes none")
         from treadle.api.pipeline_plan import pipeline_planned  # workflows do without all that it brings
 
         return pipeline_planned(request)
@@ -115,7 +118,8 @@ def plan_of(request: Request) -> Planned:
         raise with_the_rest(error, without_rules(workflow, error.diagnostics), go_on) from None
     steps = None if modules is None else modules.drafts(expansion.drafts, request)
     plan = _plan(workflow, expansion, workdir, steps.drafts if steps else ())
-    selected = select(plan, request.targets, workdir=workdir)
+    targets = (*request.targets, *rules_of_modules(request.modules, workflow, plan))
+    selected = select(plan, targets, workdir=workdir)
     planned = Planned(
         workflow=workflow,
         expansion=replace(expansion, drafts=()),  # they are tasks by now, and large ones weigh
@@ -148,13 +152,13 @@ def _modules(workflow: Workflow, request: Request, workdir: str) -> Modules | No
 def _plan(
     workflow: Workflow, expansion: Expansion, workdir: str, steps: tuple[Draft, ...] = ()
 ) -> ScheduledPlan:
-    file = os.path.abspath(workflow.file)
+    files = [os.path.abspath(workflow.file), *(one.file for one in workflow.includes[1:])]
     return build(
         workflow.name,
         [*expansion.drafts, *steps] if steps else expansion.drafts,
         pools=workflow.pools,
         rules=[rule.name for rule in workflow.rules],
-        protected=(file, os.path.realpath(file)),
+        protected=tuple(dict.fromkeys(one for file in files for one in (file, os.path.realpath(file)))),
         roots=tuple(dict.fromkeys((workdir, os.path.realpath(workdir)))),
     )
 

@@ -40,7 +40,8 @@ class Request(Struct, frozen=True, kw_only=True):
     pipelines). `prefix` is where artifacts of steps stand (empty: as `TREADLE_PREFIX` says). `config` are
     (key, text) pairs and `declared` those of them that came as options (`--database refs/nt`), each with
     a hint for the case that the workflow declares no such key;
-    `targets` are rule names, task ids or output paths. `profiles` are names, those that count most last;
+    `targets` are rule names, task ids or output paths, `modules` names of included files, all rules of which
+    are targets. `profiles` are names, those that count most last;
     `backend` stands above theirs; `settings` are (rule, field of its resources, text).
     """
 
@@ -50,6 +51,7 @@ class Request(Struct, frozen=True, kw_only=True):
     declared: tuple[tuple[str, str], ...] = ()
     samples: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
     force: bool = False
     rerun_failed: bool = True
     cutoff: bool = True
@@ -143,6 +145,10 @@ def view_of(
     forced: frozenset[str] = frozenset()
     if request.force:
         targets = planned.asked if planned.asked and planned.selected is not None else request.targets
+        if request.modules:
+            from treadle.api.modules import rules_of_modules  # not for those who select nothing by it
+
+            targets = (*targets, *rules_of_modules(request.modules, planned.workflow, planned.plan))
         forced = select(planned.plan, targets, workdir=planned.workdir, upstream=False)
     selected = planned.selected
     options = DecideOptions(

@@ -17,8 +17,6 @@ from treadle.rules.schema import BACKENDS
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _DECLARED = re.compile(r"--[A-Za-z_][A-Za-z0-9_-]*")
 _OVERRIDE = re.compile(r"([^.=]+)\.([a-z_]+)=(.*)", re.DOTALL)
-# Options that are to come: no config key may take their names, and nobody is left to guess.
-_LATER = frozenset({"--module"})
 
 
 class SubcommandParser(argparse.ArgumentParser):
@@ -43,10 +41,6 @@ class SubcommandParser(argparse.ArgumentParser):
         known = self.known_options()
         words, literal = _at_dashes(list(args))
         ours, theirs = split_declared(words, known)
-        for name in (f"--{key.replace('_', '-')}" for key, _ in theirs):
-            if name in _LATER:
-                hint = f"{self.prog} --help lists the options that there are"
-                raise OptionError(f"this version of Treadle does not have {name} yet", hint=hint)
         found = self.parse_intermixed_args(ours)
         if literal:
             self._add_words(found, literal)
@@ -155,6 +149,13 @@ def add_workflow(parser: argparse.ArgumentParser, *, targets: str = "TARGET") ->
 def add_decision(parser: argparse.ArgumentParser) -> None:
     """Arguments that change what will run: the same for plan and run."""
     parser.add_argument(
+        "--module",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="take the rules of an included file as targets, with all that they need",
+    )
+    parser.add_argument(
         "--force",
         action="store_true",
         help="run the named targets (else everything) whatever the records say",
@@ -196,6 +197,7 @@ def request_of(args: argparse.Namespace) -> Request:
         declared=tuple((name, nearest_option("--" + name, args.known)) for name, _ in args.declared),
         samples=tuple(args.samples),
         targets=tuple(word for word in words if not _SETTING.match(word)),
+        modules=tuple(getattr(args, "module", ())),
         force=getattr(args, "force", False),
         cutoff=not getattr(args, "no_cutoff", False),
         adopt=getattr(args, "adopt", False),

@@ -101,9 +101,14 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `secrets` are the variables of sensitive values that the prelude before its commands reads. `scatter` and
     `transform` are written out as further rules (`rules.parts`), which have `own` values instead.
+    `module` is the number of the included file that it stands in (0: the workflow file), `extends` the rule
+    that it takes fields of, `pin` the token of the folder in which its script lies (empty: the workflow's).
     """
 
     name: str
+    module: int = 0
+    extends: str = ""
+    pin: str = ""
     inputs: tuple[PathSpec, ...] = ()
     outputs: tuple[PathSpec, ...] = ()
     fan_in: tuple[FanIn, ...] = ()
@@ -220,6 +225,32 @@ class Cluster(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.places.get(key) or self.places.get("backend") or Place()
 
 
+class Module(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One file of a workflow as its own rules see it: the workflow file, or one that is included.
+
+    `name` is what `--module` calls it, `namespace` what its rules' names begin with (`qc`, `qc::trim`),
+    `within` the number of the file that includes it. `file` is where it stands, absolute, `root` where what
+    it names is looked for; of a git pin `pin` is the token of that folder and `source` says what it is.
+    `config` are the values that differ from those of the workflow; `constraints` and `interpreters` are all
+    that hold for its rules. `inputs` and `outputs` are its contract, at the places of the same numbers.
+    """
+
+    name: str = ""
+    namespace: str = ""
+    within: int = 0
+    file: str = ""
+    root: str = ""
+    pin: str = ""
+    source: str = ""
+    config: dict[str, Value] = {}
+    constraints: dict[str, str] = {}
+    interpreters: dict[str, str] = {}
+    inputs: tuple[PathSpec, ...] = ()
+    outputs: tuple[PathSpec, ...] = ()
+    place: Place = Place()
+    places: dict[str, Place] = {}
+
+
 class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A whole workflow file, layers applied: what `read` returns and `expand` takes.
 
@@ -227,8 +258,10 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     typed, with the engine's own keys (`samples_list` ...) added; `sensitive` names keys that are secret.
     `pools` are `[resource_groups]`. `on_end_secrets` are the variables of sensitive values that `on_end`
     reads. `modules` are files of Python steps and `steps` the artifacts of these by name, empty until they
-    are known. `cluster` is None where the run is local because nothing else was asked for. `warnings` were
-    found on the way. `places` of single tables are by `table.key` (`wildcard_constraints.sample`).
+    are known. `includes` are the files that rules come from, by the numbers that rules have for them; none
+    where nothing is included. `cluster` is None where the run is local because nothing else was asked for.
+    `warnings` were found on the way. `places` of single tables are by `table.key`
+    (`wildcard_constraints.sample`).
     """
 
     file: str
@@ -244,6 +277,7 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     pairs_pattern: str = ""
     pools: tuple[tuple[str, int], ...] = ()
     modules: tuple[StepModule, ...] = ()
+    includes: tuple[Module, ...] = ()
     steps: dict[str, StepPath] = {}
     interpreters: dict[str, str] = {}
     cluster: Cluster | None = None
@@ -252,3 +286,8 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     warnings: tuple[Diagnostic, ...] = ()
     places: dict[str, Place] = {}
     about: dict[str, Any] = {}  # for the report: description, author, [report], [citation] ...
+
+    def config_of(self, rule: Rule) -> dict[str, Value]:
+        """The config values as the file of a rule sees them."""
+        own = self.includes[rule.module].config if rule.module else None
+        return {**self.config, **own} if own else self.config

@@ -176,7 +176,6 @@ def test_a_single_table_where_an_array_is_wanted_says_so() -> None:
 @pytest.mark.parametrize(
     "table",
     [
-        '[[include]]\npath = "m.oxoflow"',
         '[[references]]\nname = "r"',
         '[env_groups.qc]\nconda = "x"',
         "[resource_budget]\nthreads = 3",

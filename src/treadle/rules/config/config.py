@@ -15,7 +15,7 @@ from treadle.rules.schema import Declared, Source, Value
 from treadle.rules.text.placeholder import spelled
 from treadle.rules.toml.fields import DECLARED
 from treadle.rules.toml.kinds import NAME, take
-from treadle.rules.toml.section import LONGEST_NAME, Section, clip, found
+from treadle.rules.toml.section import LONGEST_NAME, Findings, Section, clip, found
 
 _GROUP = re.compile(r"[A-Za-z0-9_-]+\Z")  # what the end of a config key may be
 _WANTED = "a text, a number, true or false, or a list of these"
@@ -29,6 +29,13 @@ class Config(Struct, frozen=True):
     sensitive: frozenset[str]
 
 
+class Gap(Struct, frozen=True):
+    """A table that fills what `[config]` leaves open: that of an included file, or (`bare`) its `params`."""
+
+    section: Section
+    bare: bool = False
+
+
 def read_config(
     section: Section,
     given: Sequence[tuple[str, str]],
@@ -37,25 +44,30 @@ def read_config(
     profiles: Sequence[Section] = (),
     *,
     override: bool = False,
+    gaps: Sequence[Gap] = (),
 ) -> Config:
     """The config of a workflow; everything wrong with it is reported.
 
     `given` are the (key, text) of the command line; the last of two for one key counts. `must_exist`
     looks from `workdir`. `profiles` fill keys that have no value, or with `override` replace those that have;
-    the last of them counts most.
+    the last of them counts most. `gaps` fill what is open then, the first of them counts most; keys that one
+    of them declares are declared.
     """
     values, declared = _written(section)
     homes = dict.fromkeys([key for key in values if key not in declared], section)  # a default sets nothing
+    fillers = _fill(values, declared, gaps)
     for profile in profiles:
         for key, value in _of_profile(profile).items():
             if override or homes.get(key) is not section:
                 values[key], homes[key] = value, profile
+    homes = fillers | homes
     texts = dict(given)
     values |= _given(section, texts, values, declared)
     values |= engine_keys(values, sources)
-    _check_required(section, {*values, *texts}, declared)
+    _check_required(section.findings, {*values, *texts}, declared)
     secret = {name for name, one in declared.items() if one.sensitive}
-    places = {key: section.place(key) for key in section.table}
+    places = {key: one.place for key, one in declared.items()}
+    places |= {key: section.place(key) for key in section.table}
     places |= {key: home.place(key) for key, home in homes.items()}
     values, secret = resolve(values, secret, places, section.findings)
     for key, one in declared.items():
@@ -91,11 +103,24 @@ def _written(section: Section) -> tuple[dict[str, Value], dict[str, Declared]]:
     return values, declared
 
 
+def _fill(values: dict[str, Value], declared: dict[str, Declared], gaps: Iterable[Gap]) -> dict[str, Section]:
+    """Add what the gaps say of keys that have no value; where each of these stands."""
+    homes: dict[str, Section] = {}
+    for gap in gaps:
+        more, also = (_of_profile(gap.section), {}) if gap.bare else _written(gap.section)
+        for key, value in more.items():
+            if key not in values:
+                values[key], homes[key] = value, gap.section
+        for key, one in also.items():
+            declared.setdefault(key, one)
+    return homes
+
+
 def _of_profile(section: Section) -> dict[str, Value]:
-    """The values of a profile: it sets keys, and declares none."""
+    """The values of a profile, or of the `params` of an include: it sets keys, and declares none."""
     for key, value in section.table.items():
         if isinstance(value, dict):
-            hint = "keys are declared in the workflow; a profile gives them values"
+            hint = "keys are declared in [config] of a workflow file; here they get values"
             section.error("wrong-type", f"a table stands where {_WANTED} is wanted", key, hint=hint)
     plain = {key: value for key, value in section.table.items() if not isinstance(value, dict)}
     return _written(section.inner(plain))[0]
@@ -119,7 +144,7 @@ def _declaration(section: Section, key: str, table: dict[str, Any]) -> tuple[Dec
     one = Declared(
         name=key,
         type=kind,
-        required=got.get("required", False),
+        required=got.get("required", False) and "default" not in table,
         help=got.get("help", ""),
         sensitive=got.get("sensitive", False),
         choices=_choices(inner, got.get("choices"), kind),
@@ -168,7 +193,7 @@ def _given(
     for key, text in texts.items():
         place = Place("the command line", 0, "", clip(key))
         known = key in values or key in declared
-        if not known and not (NAME.match(key) and re.search(rf"config\.{key}\b", section.findings.source)):
+        if not known and not (NAME.match(key) and _is_read(key, section.findings.sources)):
             hint = section.findings.guess(key, [*values, *declared])
             message = f"there is no config key '{clip(key)}' to set"
             section.findings.error("unknown-config", message, place, hint)
@@ -185,16 +210,21 @@ def _given(
     return taken
 
 
+def _is_read(key: str, sources: Iterable[str]) -> bool:
+    return any(re.search(rf"config\.{key}\b", source) for source in sources)
+
+
 def _secret(key: str, declared: Mapping[str, Declared]) -> bool:
     return key in declared and declared[key].sensitive
 
 
-def _check_required(section: Section, known: set[str], declared: Mapping[str, Declared]) -> None:
+def _check_required(findings: Findings, known: set[str], declared: Mapping[str, Declared]) -> None:
     for key, one in declared.items():
-        if one.required and key not in known and "default" not in section.table[key]:
+        if one.required and key not in known:
             about = f" ({clip(one.help, 200)})" if one.help else ""
             message = f"the config key '{key}' is required, but has no value{about}"
-            section.error("config-required", message, key, hint=f"give it with --config {key}=VALUE")
+            hint = f"give it with --config {key}=VALUE"
+            findings.error("config-required", message, one.place, hint)
 
 
 def engine_keys(config: Mapping[str, Value], sources: Iterable[Source]) -> dict[str, Value]:

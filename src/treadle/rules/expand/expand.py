@@ -17,8 +17,10 @@ from treadle.plan.paths import normal
 from treadle.rules.config.config import engine_keys
 from treadle.rules.expand.blueprint import Blueprint, Ground, read_blueprint
 from treadle.rules.expand.cohort import complete, known_samples, select, unselected
+from treadle.rules.expand.contract import check_contracts
 from treadle.rules.expand.expansion import Expansion, RuleInfo
 from treadle.rules.expand.finder import Finder
+from treadle.rules.expand.grounds import Grounds
 from treadle.rules.expand.hunting import feeders
 from treadle.rules.expand.ordering import Feeds, Makers, feeds, in_order
 from treadle.rules.expand.own_logs import check_logs
@@ -88,6 +90,8 @@ class _Expander:
         prune(rules)
         self.finder.finish()
         tell(rules, self.findings)
+        if self.workflow.includes:
+            check_contracts(self.workflow, rules, ground, whole=not self.selection.narrows)
         self._settle()
         return self._result(rules, values, ground)
 
@@ -126,7 +130,9 @@ class _Expander:
 
     def _read(self, rules: Sequence[Rule], ground: Ground) -> list[Blueprint]:
         """All rules, parsed. Raises WorkflowError."""
-        read = [read_blueprint(rule, ground) for rule in rules]
+        grounds = Grounds(self.workflow, ground)
+        read = [read_blueprint(rule, grounds.of(rule)) for rule in rules]
+        grounds.check_values([blueprint for blueprint in read if blueprint is not None])
         self._check_rules(read)
         self._settle()
         return [blueprint for blueprint in read if blueprint is not None]
@@ -141,9 +147,10 @@ class _Expander:
                 self.findings.error("duplicate-rule", f"two rules are named '{rule.name}'", rule.at("name"))
             names.add(rule.name)
             path = fixed_file(rule, blueprint.texts.script) if blueprint.texts.script else ""
-            if path and not self.listing.exists(_under(self.workflow.folder, path)):
+            folder = self.workflow.folder
+            if path and not self.listing.exists(_under(folder, path)):
                 message = f"the script '{path}' of rule {rule.name} is not there"
-                hint = f"scripts are looked for in the workflow's folder, {self.workflow.folder}"
+                hint = f"scripts are looked for in the workflow's folder, {folder}"
                 self.findings.error("no-script", message, rule.at("script"), hint)
 
     def _selected(

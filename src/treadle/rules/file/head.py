@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -10,7 +11,7 @@ from treadle.base.place import Place
 from treadle.plan.task import Shell
 from treadle.rules.file.rule_table import House
 from treadle.rules.profile.layers import Layered, Layers, layered
-from treadle.rules.toml.fields import DEFAULTS, WORKFLOW, Kind, State
+from treadle.rules.toml.fields import DEFAULTS, INCLUDED_WORKFLOW, WORKFLOW, Kind, State
 from treadle.rules.toml.kinds import line, take
 from treadle.rules.toml.measures import NO_LIMIT
 from treadle.rules.toml.resource_table import Defaults
@@ -45,18 +46,34 @@ def read_head(tables: Tables, layers: Layers) -> Head:
     """The head of a workflow; everything wrong with it is reported."""
     section = tables.one("workflow")
     got = take(section, WORKFLOW, "[workflow]")
-    defaults = layered(layers.of("defaults", tables.one("defaults")), DEFAULTS, "[defaults]")
     if "name" not in section.table:
         section.error("missing-key", "the workflow has no name", hint='give it one: [workflow] name = "..."')
+    defaults = layered(layers.of("defaults", tables.one("defaults")), DEFAULTS, "[defaults]")
+    return _head(tables, section, got, defaults, None)
+
+
+def read_included_head(way: Sequence[Tables], layers: Layers, above: Head) -> Head:
+    """The head of an included file; `way` leads to it from the main file, `above` is the head of the file
+    that includes it, and holds where it says nothing."""
+    section = way[-1].one("workflow")
+    got = take(section, INCLUDED_WORKFLOW, "[workflow]")
+    own = [tables.one("defaults") for tables in way]
+    defaults = layered(layers.of("defaults", *own), DEFAULTS, "[defaults]")
+    return _head(way[-1], section, got, defaults, above)
+
+
+def _head(
+    tables: Tables, section: Section, got: dict[str, Any], defaults: Layered, above: Head | None
+) -> Head:
     _check_words(section, got)
     for key, needed in _MUST_HOLD.items():
         _check_pattern(section, got, key, needed)
     sheets = (("pairs", "pairs_file"), ("samples", "sample_groups_file"))
     return Head(
         name=got.get("name", ""),
-        house=_house(section, got, defaults),
+        house=_house(section, got, defaults, tables.one("defaults"), above),
         defaults=defaults,
-        interpreters=_interpreters(section, got),
+        interpreters={**(above.interpreters if above else {}), **_interpreters(section, got)},
         on_end=got.get("on_end", ""),
         sample_pattern=got.get("sample_pattern", ""),
         pairs_pattern=got.get("pairs_pattern", ""),
@@ -89,9 +106,15 @@ def _check_pattern(section: Section, got: dict[str, Any], key: str, needed: tupl
             section.error("bad-value", f"this pattern does not hold {{{name}}}", key)
 
 
-def _house(section: Section, got: dict[str, Any], defaults: Layered) -> House:
+def _house(
+    section: Section, got: dict[str, Any], defaults: Layered, own: Section, above: Head | None
+) -> House:
+    """What holds for the rules of a file; `own` are its own defaults."""
     said = defaults.values
-    executable = said.get("shell_executable", got.get("shell_executable", "bash"))
+    shell = above.house.shell if above else Shell()
+    executable = said.get("shell_executable", got.get("shell_executable", shell.executable))
+    if above and "shell_executable" in got and "shell_executable" not in own.table:
+        executable = got["shell_executable"]  # what the file says itself is nearer than what holds around it
     if got.get("shell_executable", executable) != executable:
         message = "[workflow] and [defaults] name different shells"
         defaults.origins["shell_executable"].error(
@@ -101,7 +124,7 @@ def _house(section: Section, got: dict[str, Any], defaults: Layered) -> House:
     memory = str(defaults.origins["memory"].table["memory"]).strip() if "memory" in said else ""
     return House(
         defaults=Defaults(said.get("threads", 1), said.get("memory"), memory),
-        shell=Shell(executable, got.get("strict_shell", False), said.get("shell_prelude", "")),
+        shell=Shell(executable, got.get("strict_shell", shell.strict), said.get("shell_prelude", "")),
         digest_limit=None if limit == NO_LIMIT else limit,
     )
 

@@ -1,36 +1,44 @@
 """A workflow file read: TOML text to a Workflow of typed values, with everything wrong told at once.
 
-load -> tables -> sources -> config -> rules -> checks across them
+load -> tables of all files -> sources -> config -> rules -> checks across them
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.base.errors import WorkflowError
 from treadle.base.place import Diagnostic, Place, Severity
-from treadle.rules.config.config import read_config
-from treadle.rules.file.cross_checks import check_rules
-from treadle.rules.file.head import Head, read_head
-from treadle.rules.file.head_texts import on_end_text, with_prelude
-from treadle.rules.file.rule_table import rule
+from treadle.rules.config.config import Config, Gap, read_config
+from treadle.rules.file.all_rules import read_rules
+from treadle.rules.file.head import Head
+from treadle.rules.file.head_texts import on_end_text
+from treadle.rules.file.parts import Part, gather_parts
 from treadle.rules.file.step_modules import step_modules
+from treadle.rules.file.views import (
+    inherited,
+    joined_constraints,
+    modules_of,
+    read_configs,
+    read_heads,
+    shared_pools,
+    views_of,
+)
 from treadle.rules.parts.written_out import written_out
 from treadle.rules.pattern.constraint import Constraint, constraint
 from treadle.rules.profile.cluster import read_cluster
 from treadle.rules.profile.layers import Layers, read_profiles
-from treadle.rules.profile.overrides import check_overrides, read_overrides
+from treadle.rules.profile.overrides import read_overrides
 from treadle.rules.schema import Workflow
 from treadle.rules.sources.sources import NamedSheet, read_sources
 from treadle.rules.toml.document import Document, load, parse
 from treadle.rules.toml.fields import Kind
 from treadle.rules.toml.kinds import VARIABLE, text
-from treadle.rules.toml.resource_table import counts
 from treadle.rules.toml.section import LONGEST_NAME, Findings, Section, clip
 from treadle.rules.toml.tables import Tables
 
@@ -123,11 +131,17 @@ def examine(document: Document, folder: str, options: ReadOptions) -> Reading:
 
 
 def without_rules(workflow: Workflow, errors: Iterable[Diagnostic]) -> Workflow | None:
-    """The workflow without the rules in which the errors stand; None where one stands elsewhere."""
-    tables = {one.place.table for one in errors}
-    if tables.difference(rule.place.table for rule in workflow.rules):
+    """The workflow without the rules in which the errors stand, and without those that take over fields of
+    them; None where one stands elsewhere."""
+    tables = {(one.place.file, one.place.table) for one in errors}
+    if tables.difference((rule.place.file, rule.place.table) for rule in workflow.rules):
         return None
-    return replace(workflow, rules=tuple(rule for rule in workflow.rules if rule.place.table not in tables))
+    wrong = {rule.name for rule in workflow.rules if (rule.place.file, rule.place.table) in tables}
+    more = wrong
+    while more:
+        more = {rule.name for rule in workflow.rules if rule.extends in wrong} - wrong
+        wrong |= more
+    return replace(workflow, rules=tuple(rule for rule in workflow.rules if rule.name not in wrong))
 
 
 def _understood(document: Document, folder: str, options: ReadOptions, findings: Findings) -> Workflow:
@@ -140,35 +154,37 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
     )
     cluster = read_cluster(tables.one("cluster"), layers, options.backend, findings) if acts else None
     findings.scheduler = cluster is not None and cluster.is_scheduler
-    head = read_head(tables, layers)
+    parts = gather_parts(tables, folder)
+    heads = read_heads(parts, layers)
     overrides = read_overrides(layers.profiles, options.settings, folder, findings)
-    constraints = _constraints(tables.one("wildcard_constraints"))
+    constraints = inherited(parts, [_constraints(part.tables.one("wildcard_constraints")) for part in parts])
     sources = read_sources(
-        tables.many,
-        _sheets(head, options),
+        lambda name: [section for part in parts for section in part.tables.many(name)],
+        _sheets(parts, heads, options),
         folder,
-        constraints,
+        joined_constraints(constraints),
         findings,
-        discovers=bool(head.sample_pattern),
+        discovers=any(head.sample_pattern for head in heads),
     )
-    config = read_config(
-        tables.one("config"),
-        options.config,
-        sources,
-        options.workdir or folder,
-        [one.tables.one("config") for one in layers.profiles],
-        override=layers.override,
-    )
-    house = replace(with_prelude(head.house, head.defaults, config), overrides=overrides)
+
+    def config_with(gaps: Sequence[Gap]) -> Config:
+        return read_config(
+            tables.one("config"),
+            options.config,
+            sources,
+            options.workdir or folder,
+            [one.tables.one("config") for one in layers.profiles],
+            override=layers.override,
+            gaps=gaps,
+        )
+
+    views = views_of(parts, heads, constraints, read_configs(parts, config_with), overrides)
+    head, config = heads[0], views[0].config
     on_end = on_end_text(tables.one("workflow"), head.on_end, config)
-    rules = tuple([rule(section, house) for section in tables.many("rules")])
-    modules = step_modules(tables.many("steps"), config)
-    pools = counts(tables.one("resource_groups"))
+    rules = read_rules(views, overrides, findings)
     if not any(document.values.get(name) for name in ("rules", "include", "steps")):
         hint = "add one: [[rules]] with a name, an output and a shell command"
         findings.error("no-rules", "this workflow has no rules", Place(document.file), hint)
-    check_rules(rules, pools, findings)
-    check_overrides(overrides, [one.name for one in rules], findings)
     return Workflow(
         file=document.file,
         folder=folder,
@@ -178,23 +194,53 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
         sensitive=config.sensitive,
         rules=rules,
         sources=sources,
-        constraints={name: one.text for name, one in constraints.items()},
-        sample_pattern=head.sample_pattern,
-        pairs_pattern=head.pairs_pattern,
-        pools=pools,
-        modules=modules,
+        constraints={name: one.text for name, one in constraints[0].items()},
+        sample_pattern=_pattern("sample_pattern", parts, heads),
+        pairs_pattern=_pattern("pairs_pattern", parts, heads),
+        pools=shared_pools(parts),
+        modules=tuple(
+            one for view in views for one in step_modules(view.part.tables.many("steps"), view.config)
+        ),
+        includes=modules_of(views, folder, findings),
         interpreters=head.interpreters,
         cluster=cluster,
         on_end=on_end.text,
         on_end_secrets=on_end.secrets,
-        places=tables.places(),
+        places=_places(parts),
         about=head.about,
     )
 
 
-def _sheets(head: Head, options: ReadOptions) -> list[NamedSheet]:
+def _pattern(key: str, parts: Sequence[Part], heads: Sequence[Head]) -> str:
+    """A pattern of discovery: the main file's, else the first of an included one; another is named."""
+    found = ""
+    for part, head in zip(parts, heads):
+        text: str = getattr(head, key)
+        if text and found and text != found:
+            section = part.tables.one("workflow")
+            section.warn("no-effect", f"'{key}' has no effect here: '{clip(found)}' counts", key)
+        found = found or text
+    return found
+
+
+def _places(parts: Sequence[Part]) -> dict[str, Place]:
+    """Where the keys of single tables stand; of a pattern of discovery where the one stands that counts."""
+    found = parts[0].tables.places()
+    for part in parts[1:]:
+        for key in ("sample_pattern", "pairs_pattern"):
+            section = part.tables.one("workflow")
+            if key in section.table:
+                found.setdefault(f"workflow.{key}", section.place(key))
+    return found
+
+
+def _sheets(parts: Sequence[Part], heads: Sequence[Head], options: ReadOptions) -> list[NamedSheet]:
     """The sheets of `[workflow]`, then those of the command line."""
-    named = [NamedSheet(path, place, holds) for holds, path, place in head.sheets]
+    named = [
+        NamedSheet(path, place, holds, root=part.findings.root)
+        for part, head in zip(parts, heads)
+        for holds, path, place in head.sheets
+    ]
     for given in options.sheets:
         place = Place("the command line", 0, "", "--samples")
         path = given.removeprefix("+").removeprefix("@")

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from treadle.base.names import RULE_NAME
 from treadle.plan.task import Policy, Shell
+from treadle.rules.file.naming import joined
 from treadle.rules.file.rule_parts import scatter, transform
 from treadle.rules.file.rule_paths import fan_in, files
 from treadle.rules.file.rule_values import envvars, metadata, params
@@ -37,8 +38,12 @@ class House(Struct, frozen=True, kw_only=True):
     """What holds for every rule of the file: defaults, the shell, the digest limit.
 
     `secrets` are the variables of sensitive values that the prelude reads. `overrides` are resources that
-    stand above those of the rules.
+    stand above those of the rules. `module` is the number of the file, and `namespace` what the names of its
+    rules begin with.
     """
+
+    module: int = 0
+    namespace: str = ""
 
     defaults: Defaults = Defaults()
     shell: Shell = Shell()
@@ -47,20 +52,26 @@ class House(Struct, frozen=True, kw_only=True):
     overrides: tuple[Override, ...] = ()
 
 
-def rule(section: Section, house: House) -> Rule:
-    """The rule that the table says; everything wrong with it is reported on the way."""
+def rule(section: Section, house: House, *, extends: str = "", template: bool = False) -> Rule:
+    """The rule that the table says; everything wrong with it is reported on the way.
+
+    `extends` is the full name of the rule that it takes fields of. A `template` needs no command.
+    """
     got = take(section, RULE, "a rule")
+    name = joined(house.namespace, got["name"]) if "name" in got else ""
     _check_name(section, got)
     inputs, outputs, gathered = files(section, "input"), files(section, "output"), fan_in(section)
-    asked, memory_text = overridden(
-        got.get("name", ""), *resources(section, got, house.defaults), house.overrides
-    )
-    _check_command(section, got, house.shell)
+    asked, memory_text = overridden(name, *resources(section, got, house.defaults), house.overrides)
+    if not template:
+        _check_command(section, got, house.shell)
     _check_outputs(section, outputs)
     _check_signal(section, got, asked.time_limit)
     _check_scratch(section, got)
     return Rule(
-        name=got.get("name", ""),
+        name=name,
+        module=house.module,
+        extends=extends,
+        pin=section.home("script").findings.pin,
         inputs=inputs,
         outputs=outputs,
         fan_in=gathered,
@@ -112,7 +123,7 @@ def _lost(section: Section, *keys: str) -> bool:
 
     All are reported where they stand; to say that the rule lacks them would be noise.
     """
-    if "transform" in section.table or "extends" in section.table:
+    if "transform" in section.table:
         return True
     guesses = [section.findings.guess(key, RULE) for key in section.table if key not in RULE]
     if any(f"'{key}'" in guess for guess in guesses for key in keys):

@@ -29,9 +29,8 @@ class Pieces:
         self.rule = rule
         self.by = transform.by
         self._maker = f"{rule.name}.map" if transform.combine else rule.name
-        self._texts = PathText(
-            workflow.config, workflow.sensitive, {}, []
-        )  # problems are told when it is read
+        config = workflow.config_of(rule)
+        self._texts = PathText(config, workflow.sensitive, {}, [])  # problems are told when it is read
         self._free = {name for source in workflow.sources for name in source.free}
         self._key = self._wildcards(rule.outputs or rule.inputs)
 

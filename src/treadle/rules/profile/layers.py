@@ -38,11 +38,12 @@ class Layers(Struct, frozen=True):
     profiles: tuple[Profile, ...] = ()
     override: bool = False
 
-    def of(self, name: str, own: Section) -> list[Section]:
-        """A table of all files, those that count least first; `own` is the workflow's."""
+    def of(self, name: str, *own: Section) -> list[Section]:
+        """A table of all files, those that count least first; `own` is the workflow's, and behind it those of
+        included files on the way to the one that is read."""
         below = [one.tables.one(name) for one in self.profiles if one.always or not self.override]
         above = [one.tables.one(name) for one in self.profiles if self.override and not one.always]
-        return [*below, own, *above]
+        return [*below, *own, *above]
 
 
 class Layered(Struct, frozen=True):

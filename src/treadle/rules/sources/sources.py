@@ -20,13 +20,15 @@ class NamedSheet(Struct, frozen=True):
     """A sheet that somebody named at `place`.
 
     `holds` is `pairs` or `samples`; empty for one of the command line, whose columns tell. `replaces`:
-    it stands for all that the workflow file gives of that kind.
+    it stands for all that the workflow file gives of that kind. `root` is where it lies, where that is not
+    the workflow's folder.
     """
 
     path: str
     place: Place
     holds: str = ""
     replaces: bool = False
+    root: str = ""
 
 
 def read_sources(
@@ -42,7 +44,7 @@ def read_sources(
 
     `tables(name)` gives the sections of an array of tables. `discovers`: samples will come from the disk.
     """
-    read = [(one, read_sheet(one.path, folder, findings, one.place)) for one in named]
+    read = [(one, read_sheet(one.path, one.root or folder, findings, one.place)) for one in named]
     held = [(one.holds or _tells(sheet), one, sheet) for one, sheet in read if sheet is not None]
     replaced = {holds for holds, one, _ in held if one.replaces}
 
@@ -58,20 +60,28 @@ def read_sources(
     if paired and not grouped and not discovers:
         grouped = samples_of_pairs(paired)
     lists = [value_list(section, constraints) for section in tables("values")]
-    free = [free_table(section, folder) for section in tables("tables")]
+    free = [free_table(section, section.findings.root or folder) for section in tables("tables")]
     found = [source for source in (paired, grouped, *lists, *free) if source is not None]
-    _names_once(found, findings)
-    return tuple(found)
+    return _names_once(found, findings)
 
 
 def _tells(sheet: Sheet) -> str:
     return "pairs" if "pair_id" in sheet.columns else "samples"
 
 
-def _names_once(sources: Sequence[Source], findings: Findings) -> None:
+def _names_once(sources: Sequence[Source], findings: Findings) -> tuple[Source, ...]:
+    """The sources, each name once; the same again in another file, such as one that is included twice, is
+    nothing new."""
     first: dict[str, Source] = {}
     for source in sources:
         known = first.setdefault(source.label, source)
-        if known is not source:
+        again = known.columns == source.columns and known.rows == source.rows
+        if known is not source and not (again and _in_other_include(known, source)):
             message = f"two of them are named '{clip(source.label.partition('.')[2])}'"
             findings.error("duplicate-name", message, source.place, f"first at {known.place}")
+    return tuple(first.values())
+
+
+def _in_other_include(one: Source, other: Source) -> bool:
+    """Whether two tables come from two includes: from two files, or from one that is read twice."""
+    return one.place.file != other.place.file or one.place == other.place

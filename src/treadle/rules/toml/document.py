@@ -64,16 +64,19 @@ class Document(Struct, frozen=True):
     spots: Spot
 
 
-def load(file: str) -> Document:
-    """Read and parse the file at `file`. Raises WorkflowError."""
-    return parse(decoded(content(file), file), file)
+def load(file: str, path: str = "") -> Document:
+    """Read and parse the file that a person would call `file`; it stands at `path` (default: there).
+
+    Raises WorkflowError.
+    """
+    return parse(decoded(content(file, path), file), file)
 
 
-def content(file: str) -> bytes:
-    """The bytes of the file at `file`. Raises WorkflowError."""
+def content(file: str, path: str = "") -> bytes:
+    """The bytes of the file at `file`, or of the one at `path` that is called so. Raises WorkflowError."""
     try:
         file.encode()
-        return read_regular(file)
+        return read_regular(path or file)
     except (OSError, ValueError) as error:
         raise _unreadable(file, error) from None
 

@@ -206,7 +206,7 @@ RULE: Fields = {
     "tags": Field(Kind.TEXTS),
     "description": _TEXT,
     "rule_metadata": Field(Kind.TABLE, State.REPORT),
-    "extends": _NOT_YET,
+    "extends": _NAME,
     "checksum": _NOT_YET,
     "checkpoint": _NOT_YET,
     "checkpoint_manifest": _NOT_YET,
@@ -232,6 +232,17 @@ PAIR: Fields = {
 }
 
 SAMPLE_GROUP: Fields = {"name": _VALUE, "samples": Field(Kind.LIST), "metadata": _VALUES}
+
+INCLUDE: Fields = {
+    "path": _PATH,
+    "namespace": _NAME,
+    "name": _NAME,
+    "inputs": Field(Kind.PATHS),
+    "outputs": Field(Kind.PATHS),
+    "params": _VALUES,
+    "repo": _TEXT,
+    "ref": _TEXT,
+}
 
 VALUE_LIST: Fields = {"name": _NAME, "values": Field(Kind.LIST)}
 
@@ -308,7 +319,7 @@ TOP: dict[str, Top] = {
     "config": Top(),
     "defaults": Top(DEFAULTS),
     "rules": Top(RULE, array=True),
-    "include": _LATER_ARRAY,
+    "include": Top(INCLUDE, array=True),
     "pairs": Top(PAIR, array=True),
     "sample_groups": Top(SAMPLE_GROUP, array=True),
     "values": Top(VALUE_LIST, array=True),
@@ -328,6 +339,20 @@ TOP: dict[str, Top] = {
     "reference_db": Top(array=True, state=State.REPORT),
     "plugins": Top(state=State.NO_EFFECT, why="nothing in Treadle looks at it"),
     "ai": Top(state=State.NO_EFFECT, why="nothing in Treadle looks at it"),
+}
+
+_MAIN_ALONE = "it counts in the file that includes this one, and nowhere else"
+
+# What an included file may hold, and the fields of its `[workflow]`.
+INCLUDED: dict[str, Top] = {
+    **TOP,
+    "cluster": Top(state=State.NO_EFFECT, why=_MAIN_ALONE),
+    "resource_budget": Top(state=State.NO_EFFECT, why=_MAIN_ALONE),
+}
+INCLUDED_WORKFLOW: Fields = {
+    **WORKFLOW,
+    "on_end": Field(Kind.ANY, State.NO_EFFECT, _MAIN_ALONE),
+    "profile_mode": Field(Kind.ANY, State.NO_EFFECT, _MAIN_ALONE),
 }
 
 # What a profile may hold; `ceilings` and `floors` only one of the site's.

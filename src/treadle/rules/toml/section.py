@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from treadle.base.names import did_you_mean
@@ -18,16 +18,30 @@ _MOST_COMPARED = 100_000  # names in all: a file full of unknown ones should sti
 class Findings:
     """All that was found about one workflow; `source` is the text of its file.
 
-    `scheduler`: its rules go to one, so that what only a scheduler can do has an effect.
+    `scheduler`: its rules go to one, so that what only a scheduler can do has an effect. `root` is where what
+    the file names is looked for, absolute (empty: the workflow's folder), and `pin` the token that stands
+    for it where it is the checkout of a git pin.
     """
 
-    def __init__(self, source: str = "") -> None:
+    def __init__(self, source: str = "", root: str = "", pin: str = "") -> None:
         self.source = source
+        self.root = root
+        self.pin = pin
         self.scheduler = False
         self.found: list[Diagnostic] = []
         self.told: set[tuple[str, str]] = set()  # (code, message) of what is said once a file
+        self.sources = [source]  # of all files of the workflow
         self._guesses: dict[tuple[str, int], tuple[object, str]] = {}
         self._compared = 0
+
+    def beside(self, source: str, root: str, pin: str) -> Findings:
+        """The findings about an included file: noted with those of the file that includes it."""
+        other = Findings(source, root, pin)
+        other.scheduler = self.scheduler
+        other.found, other.told, other.sources = self.found, self.told, self.sources
+        other._guesses = self._guesses
+        self.sources.append(source)
+        return other
 
     def error(self, code: str, message: str, place: Place, hint: str = "") -> None:
         """Note what stops the workflow."""
@@ -52,10 +66,12 @@ class Section:
     """One table: its values by key, the place of each, and a way to report about them.
 
     `name` is the table as a person would look for it (`rules.align`). `path` leads from there to this
-    table, where it is a table inside. `around` is the section that this one is a field of.
+    table, where it is a table inside. `around` is the section that this one is a field of. `lent` are the
+    sections in which fields stand that this table takes over from another one (`extends`), by key, or by
+    table and key where a table inside is made of both.
     """
 
-    __slots__ = ("around", "fields", "file", "findings", "name", "path", "spot", "table")
+    __slots__ = ("around", "fields", "file", "findings", "lent", "name", "path", "spot", "table")
 
     def __init__(
         self,
@@ -67,6 +83,7 @@ class Section:
         *,
         path: tuple[str | int, ...] = (),
         around: Section | None = None,
+        lent: Mapping[str | tuple[str, str], Section] | None = None,
     ) -> None:
         self.table = table
         self.spot = spot
@@ -76,9 +93,22 @@ class Section:
         self.path = path
         self.around = around
         self.fields: Fields = {}
+        self.lent = lent or {}
+
+    def home(self, *path: str | int) -> Section:
+        """The section in which what stands at `path` was written: this one, or one that lends it."""
+        if not self.lent or not path:
+            return self
+        lender = self.lent.get(str(path[0]))
+        if lender is None and len(path) > 1:
+            lender = self.lent.get((str(path[0]), str(path[1])))
+        return lender or self
 
     def inner(self, table: dict[str, Any], *path: str | int) -> Section:
         """The table that stands in this one at `path`."""
+        home = self.home(*path)
+        if home is not self:
+            return home.inner(table, *path)
         return Section(
             table,
             self.spot.at(*path),
@@ -87,10 +117,18 @@ class Section:
             self.findings,
             path=self.path + path,
             around=self,
+            lent={
+                key[1]: home.inner(home.table[key[0]], key[0])
+                for key, home in self.lent.items()
+                if path == key[:1] and isinstance(key, tuple)
+            },
         )
 
     def place(self, *path: str | int) -> Place:
         """Where the key or item at `path` stands; without one, the table itself."""
+        home = self.home(*path)
+        if home is not self:
+            return home.place(*path)
         return Place(self.file, self.spot.at(*path).line, clip(self.name), key_text(self.path + path))
 
     def error(self, code: str, message: str, *path: str | int, hint: str = "") -> None:

@@ -27,6 +27,7 @@ _HIDDEN = {
 
 def say_escape(section: Section, path: tuple[str | int, ...]) -> None:
     """Warn of the first TAB, newline or other control character that an escape made in a text."""
+    section = section.home(*path)
     spot = section.spot.at(*path)
     source = section.findings.source
     raw = source[spot.start : spot.end]
