@@ -134,7 +134,7 @@ SHAPE = {
         'name = "g"\n[env_groups]\nx = 1\n[resource_budget]\nthreads = 4\n'
         + rule(
             "a",
-            'environment = { conda = "e.yaml" }\nscatter = { variable = "x", values = ["1"] }\n'
+            'environment = { conda = "e.yaml" }\n'
             'extends = "b"\nchecksum = "md5"\ncheckpoint = true\nprotected_output = ["a"]\n'
             "allow_missing = 1\n",
         ),
@@ -145,12 +145,11 @@ SHAPE = {
             ("main.oxoflow:10 [env_groups]", "does not have [env_groups] yet"),
             ("main.oxoflow:12 [resource_budget]", "does not have [resource_budget] yet"),
             ("main.oxoflow:16 [rules.a.environment]", "does not have 'environment' yet"),
-            ("main.oxoflow:17 [rules.a.scatter]", "does not have 'scatter' yet"),
-            ("main.oxoflow:18 [rules.a.extends]", "there is no rule 'b' to extend"),
-            ("main.oxoflow:19 [rules.a.checksum]", "does not have 'checksum' yet"),
-            ("main.oxoflow:20 [rules.a.checkpoint]", "does not have 'checkpoint' yet"),
-            ("main.oxoflow:21 [rules.a.protected_output]", "does not have 'protected_output' yet"),
-            ("main.oxoflow:22 [rules.a.allow_missing]", "does not have 'allow_missing' yet"),
+            ("main.oxoflow:17 [rules.a.extends]", "there is no rule 'b' to extend"),
+            ("main.oxoflow:18 [rules.a.checksum]", "does not have 'checksum' yet"),
+            ("main.oxoflow:19 [rules.a.checkpoint]", "does not have 'checkpoint' yet"),
+            ("main.oxoflow:20 [rules.a.protected_output]", "does not have 'protected_output' yet"),
+            ("main.oxoflow:21 [rules.a.allow_missing]", "does not have 'allow_missing' yet"),
         ],
     ),
     "a later format": Case(
