@@ -82,6 +82,30 @@ def a_graph_of_steps() -> None:
     until(lambda: actors() == [], "actors end with their attempts")
 
 
+def steps_grow() -> None:
+    """Of the results of jobs, more jobs; after a restart none of it again."""
+    folder = os.getcwd()
+
+    def part(n: int) -> StepSpec:
+        def made(out: str) -> int:
+            count(f"{folder}/parts")
+            return n * n
+
+        return StepSpec("part", fn=made, hash_attrs={"n": n}, resources=ONE)
+
+    def more(numbers: list[int]) -> list[StepSpec]:
+        parts = [part(n) for n in numbers]
+        total = lambda out, ctx: sum(ctx.load(one) for one in parts)  # noqa: E731
+        return [*parts, StepSpec("total", fn=total, deps=parts, resources=ONE)]
+
+    look = StepSpec("look", fn=lambda out: [1, 2, 3], grow=more, resources=ONE)
+    assert StepRunner().run([look], dry_run=True).counts == {"will_run": 1}
+    assert StepRunner().run([look]).counts == {"succeeded": 5}
+    assert more([1, 2, 3])[-1].load() == 14
+    assert StepRunner().run([look], dry_run=True).counts == {"up_to_date": 5}
+    assert len(counted("parts")) == 3
+
+
 def a_failure_comes_back() -> None:
     """The exception itself, its traceback, the log; others are not hurt."""
 

@@ -20,6 +20,7 @@ pytestmark = [
 
 SCENARIOS = [
     "a_graph_of_steps",
+    "steps_grow",
     "a_failure_comes_back",
     "a_killed_worker_is_that_steps_failure",
     "resources_are_respected",

@@ -1,4 +1,4 @@
-"""Growth over deaths of the driver: killed with -9 at every event, on this machine and with jobs elsewhere."""
+"""Growth over deaths of the driver, killed with -9 at every event."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import signal
 from collections import Counter
 
 import pytest
-
 from story_steps import run_script, start_script
 
 # `at` events are written; the driver dies as the last one is.

@@ -47,6 +47,36 @@ print(report.counts["succeeded"], memory, time.process_time())
 """
 
 
+GROW = """
+import resource, time
+from treadle import StepRunner, StepSpec
+def nothing(out): pass
+def more(many):
+    parts = [StepSpec("s", fn=nothing, hash_attrs={"i": i}) for i in range(many)]
+    return [*parts, StepSpec("all", fn=nothing, deps=parts)]
+def run(many):
+    started = time.process_time()
+    look = StepSpec("look", fn=lambda out: many, grow=more)
+    assert StepRunner(prefix=str(many)).run([look]).counts == {"succeeded": many + 2}
+    return (time.process_time() - started) / many
+few = run(5000)
+each = run(MANY)
+memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+print(each / few, memory, each * MANY)
+"""
+
+
+@pytest.mark.big
+def test_a_step_grows_a_hundred_thousand_steps_in_bounded_memory_and_time(tmp_path: pathlib.Path) -> None:
+    process = start_script(tmp_path, GROW.replace("MANY", str(MANY)))
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    ratio, megabytes, seconds = map(float, out.split())
+    assert ratio < 2  # linear
+    assert megabytes < 800
+    assert seconds < 60  # of CPU
+
+
 @pytest.mark.big
 @pytest.mark.parametrize("deep", [False, True], ids=["wide", "deep"])
 def test_a_hundred_thousand_steps_run_in_bounded_memory_and_time(tmp_path: pathlib.Path, deep: bool) -> None:
