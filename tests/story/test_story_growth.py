@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import pathlib
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
-from story_steps import Calls, put
+from story_steps import Calls, put, until
 
 from treadle import StepError, StepRunError, StepRunner, StepSpec
 from treadle.steps.grow import DEEPEST
@@ -152,7 +153,56 @@ def test_a_step_that_is_cut_off_grows_what_it_had_grown(runner: StepRunner, tmp_
     assert report["list"].state == "unchanged"
 
 
+def test_a_forced_run_makes_what_grows_again(runner: StepRunner) -> None:
+    calls = Calls()
+
+    def grow(names: list[str]) -> list[StepSpec]:
+        return [StepSpec(name, fn=calls.put(name)) for name in names]
+
+    look = StepSpec("look", fn=lambda out: ["a", "b"], grow=grow)
+    for _ in range(2):
+        assert runner.run([look], force=True).counts == {"succeeded": 3}
+    assert sorted(calls.names) == ["a", "a", "b", "b"]
+
+
+def test_a_step_that_another_run_made_grows_here_too(tmp_path: pathlib.Path) -> None:
+    began, gate, calls = threading.Event(), threading.Event(), Calls()
+
+    def slow(out: str) -> list[str]:
+        began.set()
+        assert gate.wait(60)
+        return ["a", "b"]
+
+    def run() -> None:
+        grow = lambda names: [StepSpec(name, fn=calls.put(name)) for name in names]  # noqa: E731
+        reports.append(StepRunner(workdir=tmp_path).run([StepSpec("look", fn=slow, grow=grow)]))
+
+    reports: list[Any] = []
+    runs = [threading.Thread(target=run) for _ in range(2)]
+    runs[0].start()
+    assert began.wait(60)
+    runs[1].start()
+    journals = tmp_path / ".treadle" / "runs"
+    until(lambda: sum("lease_held" in one.read_text() for one in journals.glob("2*/events.jsonl")))
+    gate.set()
+    for one in runs:
+        one.join(60)
+    assert [states(report).keys() for report in reports] == [{"look", "a", "b"}] * 2
+    assert sorted(calls.names) == ["a", "b"]
+
+
 # What cannot be
+
+
+def test_a_step_whose_value_cannot_be_kept_has_failed_where_it_is_to_grow(runner: StepRunner) -> None:
+    def odd(out: str) -> object:
+        pathlib.Path(out).write_text("made")
+        return object()
+
+    with pytest.raises(StepRunError) as caught:
+        runner.run([StepSpec("odd", fn=odd, grow=lambda value: [])])
+    assert "its value cannot be kept" in str(caught.value.exceptions[0])
+    assert caught.value.report.counts == {"failed": 1}
 
 
 @pytest.mark.parametrize("chain", [False, True])

@@ -57,7 +57,7 @@ def run_pipeline(request: Request, options: RunOptions, front: StepFront) -> Run
         if session.outdated:
             planned = planned_steps(opened, steps, request)
         view = view_of(planned, request, session.past)
-        route = _route(opened.workflow, opened.places)
+        route = _route(opened.workflow, opened.places, force=_all_forced(request))
         return _carried(session, view, options, front, growth_of(view, route, session, front.hear))
 
 
@@ -69,8 +69,13 @@ def _without_lock(
         front.agree(view, Mask())
         return RunReport(exit_code=0, view=view)
     with alone(planned.workdir, mask=Mask(), assume_dead=options.assume_dead, say=front.say) as session:
-        route = _route(opened.workflow, opened.places)
+        route = _route(opened.workflow, opened.places, force=_all_forced(request))
         return _carried(session, view, options, front, growth_of(view, route, session, front.hear))
+
+
+def _all_forced(request: Request) -> bool:
+    """Whether everything is made again, so that what grows is, too."""
+    return request.force and not request.targets
 
 
 def _streamed(opened: Opened, request: Request, options: RunOptions, front: StepFront) -> RunReport:
@@ -103,7 +108,7 @@ def _carried(
 
 def mixed_run(session: Session, view: View, request: Request, options: RunOptions, front: Front) -> RunReport:
     """Carry out a plan of rules and steps, some of which may grow."""
-    route = _route(view.workflow, places_of(request, view.workdir))
+    route = _route(view.workflow, places_of(request, view.workdir), force=_all_forced(request))
     return _carried(session, view, options, front, growth_of(view, route, session, lambda more: None))
 
 

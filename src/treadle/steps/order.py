@@ -23,7 +23,7 @@ class Order(Struct, frozen=True, kw_only=True):
     whose artifact may be another one's (`drift="warn"`). `tells`: the state goes into the status file from
     the start, for who cannot see the process. `unsafe_locks`: the store may be one without conditional
     writes. `alone`: nothing else runs in this process. `fresh`: no attempt was made at it before, as far as
-    the plan saw and the run knows.
+    the plan saw and the run knows. `grows`: further steps grow of its value, which must be kept.
     """
 
     fn: Callable[..., Any] | None
@@ -39,6 +39,7 @@ class Order(Struct, frozen=True, kw_only=True):
     lenient: tuple[str, ...] = ()
     code: str = ""
     writes_record: bool = False
+    grows: bool = False
     resumable: bool = False
     resources: Any = None
     wanted: bool = False
@@ -86,6 +87,7 @@ def order_of(
         lenient=tuple(dep.identity for dep in spec.deps if dep.drift == "warn"),
         code=spec.code,
         writes_record=spec.writes_record,
+        grows=spec.grow is not None,
         resumable=spec.resumable,
         resources=resources_of(spec),
         wanted=entry.wanted,

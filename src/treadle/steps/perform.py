@@ -221,7 +221,7 @@ def _result(
     order: Order, value: Any, context: StepContext | None, *, made: Callable[[], bool]
 ) -> Result | None:
     if not order.writes_record:
-        return returned(value, name=order.name, made=made)
+        return returned(value, name=order.name, made=(lambda: False) if order.grows else made)
     if context is None or context.written is None:
         raise StepError(
             f"step '{order.name}' says writes_record=True, but ended without a call of ctx.write_record",
