@@ -374,6 +374,60 @@ def test_steps_in_threads_and_in_processes_build_on_each_other_in_s3(
     assert os.listdir(tmp_path / "staging") == ["resume"]
 
 
+GRAPH = """
+import sys
+from treadle import StepRunner, StepSpec
+
+def noted(name, *deps):
+    def work(out):
+        with open("calls", "a") as log:
+            log.write(f"{sys.argv[1]} {name}\\n")
+        with open(out, "w") as file:
+            file.write(name)
+    return StepSpec(name, fn=work, deps=deps)
+
+parts = [noted(f"part{i}") for i in range(6)]
+top = noted("top", *parts)
+print("ready", flush=True)
+sys.stdin.readline()
+assert StepRunner(prefix=sys.argv[1]).run([top]).ok
+"""
+
+
+@pytest.mark.parametrize("prefixes", [1, 2], ids=["one prefix", "two prefixes"])
+def test_two_runners_on_one_graph_make_each_artifact_once_below_each_prefix(
+    s3: str, path: str, tmp_path: pathlib.Path, prefixes: int
+) -> None:
+    places = [f"{ArtifactPlaces(path).parent}/{number % prefixes}" for number in range(2)]
+    (tmp_path / "graph.py").write_text(GRAPH)
+    runners = [
+        subprocess.Popen(
+            [sys.executable, "graph.py", place],
+            cwd=tmp_path,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for place in places
+    ]
+    for runner in runners:
+        assert runner.stdout is not None
+        assert runner.stdout.readline() == "ready\n"
+    for runner in runners:
+        assert runner.stdin is not None
+        runner.stdin.write("go\n")
+        runner.stdin.flush()
+    for runner in runners:
+        _, err = runner.communicate(timeout=60)
+        assert runner.returncode == 0, err
+    names = [*(f"part{number}" for number in range(6)), "top"]
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert sorted(calls) == sorted(f"{place} {name}" for place in set(places) for name in names)
+    for place in places:
+        assert {one.name for one in a_store(Clock()).records(place)} == set(names)
+
+
 MAKER = """
 import pathlib, sys
 from treadle.steps.owner import this_owner
