@@ -54,6 +54,7 @@ class Survey:
         self._known = known
         self._above: set[str] = set()
         self._all_forced = all_forced
+        self._growing: list[StepSpec] = []
         self._aside: dict[str, StepSpec] = {}  # below what is complete: looked at, since they may have grown
         self._twins = Twins(places, self.faults, taken)
 
@@ -71,7 +72,7 @@ class Survey:
                     following += self._from(spec)
                 else:
                     following += self._from_aside(spec)
-            wave = following
+            wave = following or self._grown()
 
     def served(self, spec: StepSpec) -> bool:
         """Whether the artifact that is there is taken, as far as the artifact alone tells."""
@@ -117,7 +118,7 @@ class Survey:
         served = self.served(spec)
         more: list[StepSpec] = []
         if served and spec.grow is not None:
-            more = self._grown(spec)
+            self._growing.append(spec)
         if not served or spec.bears_inputs:
             deps = spec.deps
         elif spec.identity in self._above:
@@ -131,14 +132,21 @@ class Survey:
             more += self._grow_below(spec)
         return more
 
-    def _grown(self, spec: StepSpec) -> list[StepSpec]:
-        """What has grown of a step that is complete, as far as it was not met before."""
-        found = grown_by(spec, self.seen[spec.identity].record)
-        see_pins(found, self._known)
-        for one in found:
-            if one.identity not in self.targets and one.task_id not in self._known:
-                self.parents[one.identity] = spec.task_id
-        return self._ask(found, self.depths.get(spec.identity, 0) + 1)
+    def _grown(self) -> list[StepSpec]:
+        """What has grown of the complete steps that were met, as far as it was not met before.
+
+        Only now that all is met which does not hang on them: so a step counts as grown where nothing else
+        leads to it, and what it was grown by does not build on it.
+        """
+        growing, self._growing = self._growing, []
+        more: list[StepSpec] = []
+        for spec in growing:
+            found = grown_by(spec, self.seen[spec.identity].record)
+            see_pins(found, self._known)
+            fresh = self._ask(found, self.depths.get(spec.identity, 0) + 1)
+            self.parents.update((one.identity, spec.task_id) for one in fresh)
+            more += fresh
+        return more
 
     def _grow_below(self, spec: StepSpec) -> list[StepSpec]:
         """The steps with `grow` below one that is complete: these are not made for its sake, but what has
