@@ -22,6 +22,7 @@ from treadle.base.files import write_whole
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.machine import gpus_here, usable_cpus, usable_memory
 from treadle.base.mask import Mask
+from treadle.base.place import Diagnostic
 from treadle.engine.budget import impossible
 from treadle.engine.loop import drive
 from treadle.engine.news import Interrupt
@@ -163,7 +164,11 @@ def carry_out(
         return RunReport(exit_code=0, view=view)
     driving = _drive_options(options, view)
     tasks = (view.plan.tasks[task] for task in running)
-    if refused := [*impossible(driving.budget(view.plan.pools), tasks), *beyond_backend(view)]:
+    if refused := [
+        *impossible(driving.budget(view.plan.pools), tasks),
+        *beyond_backend(view),
+        *lacking_here(view),
+    ]:
         raise PlanError(refused)
     if view.book is not None:
         from treadle.backends.sendable import refuse_unsendable
@@ -172,6 +177,15 @@ def carry_out(
     if not front.agree(view, session.mask):
         return RunReport(exit_code=0, view=view)
     return _drive(session, view, options, driving, front, source)
+
+
+def lacking_here(view: View) -> list[Diagnostic]:
+    """What environments want and this machine does not have: errors, where a preview warns."""
+    if not view.beyond:
+        return []
+    from treadle.api.environments import errors
+
+    return errors(view.beyond)
 
 
 def _drive(

@@ -176,7 +176,7 @@ def view_of(
         from treadle.api.steps_pipe import note_rebuilds  # workflows without steps do not need it
 
         note_rebuilds(planned.book, planned.seen, decision)
-    beyond = _beyond_this_machine(planned, decision)
+    beyond = (*_beyond_this_machine(planned, decision), *_lacking(planned, decision))
     if request.strict and beyond:
         raise PlanError(replace(one, severity=Severity.ERROR) for one in beyond)
     return View(
@@ -220,6 +220,15 @@ def _beyond_this_machine(planned: Planned, decision: Decision) -> tuple[Diagnost
         return ()
     machine = this_machine()
     return tuple(found for rule in asking for found in too_large(rule, machine))
+
+
+def _lacking(planned: Planned, decision: Decision) -> tuple[Diagnostic, ...]:
+    """What environments want and this machine does not have."""
+    if all(rule.policy.environment is None for rule in planned.workflow.rules):
+        return ()
+    from treadle.api.environments import lacking  # workflows without environments do without
+
+    return lacking(planned.workflow, planned.plan, decision, planned.workdir)
 
 
 def this_machine() -> Machine:

@@ -40,6 +40,23 @@ def beside_target(key: str) -> str:
     return f".treadle-{key}-"
 
 
+def environments(workdir: str) -> str:
+    """Where software environments are made: `TREADLE_ENVIRONMENTS`, which several work folders and users may
+    share, else the work folder's own."""
+    given = os.environ.get("TREADLE_ENVIRONMENTS", "")
+    return os.path.join(workdir, given) if given else os.path.join(workdir, STATE, "envs")
+
+
+def environment_lock(place: str) -> str:
+    """Held while what stands at `place` is made; that it is there says that it is ours to make."""
+    return f"{place}.treadle-lock"
+
+
+def environment_ready(place: str) -> str:
+    """Written last: what stands at `place` is whole."""
+    return f"{place}.treadle-ready"
+
+
 def private_log(log: str) -> str:
     """Where what belongs into `log` stands as long as it may hold secrets."""
     return f"{log}.private"

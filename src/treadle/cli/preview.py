@@ -44,7 +44,7 @@ def rule_lines(view: View, printer: Printer) -> Iterator[str]:
     rules: dict[str, list[Answer]] = {rule.name: [] for rule in view.workflow.rules}
     for task_id, answer in view.decision.answers.items():
         if not task_id.startswith("@"):
-            rules[view.plan.tasks[task_id].rule].append(answer)
+            rules.setdefault(view.plan.tasks[task_id].rule, []).append(answer)
     taskless = rules.keys() - {task.rule for task in view.plan.tasks.values()}
     rules = {rule: answers for rule, answers in rules.items() if answers or rule in taskless}
     steps = [task for task in view.decision.answers if task.startswith("@")]

@@ -81,6 +81,7 @@ _PARTS = {
     "hooks": "a hook changed",
     "outputs": "its declared outputs changed",
     "shell": "its shell or prelude changed",
+    "environment": "its environment changed",
 }
 
 
@@ -122,6 +123,8 @@ def reason(one: r.AnyReason) -> str:
             return f"output {path} was changed by someone else"
         case r.OutputNeeded(path=path, by=by):
             return f"output {path}, deleted on purpose, is needed again" + (f" by {by}" if by else "")
+        case r.EnvironmentNeeded(by=by):
+            return f"{by} needs the environment, and it is not made"
         case r.Upstream(task=task, root=root):
             return f"{task} will run" + (f" (it begins at {root})" if root and root != task else "")
         case r.JobInFlight(other=other, backend=backend, job=job, run=run):
@@ -160,6 +163,7 @@ UP_TO_DATE = {
     "unread": f"{_AS_LEFT} its last success left them (large files by size and time: they are not read)",
     "adopted": f"{_AS_LEFT} they were when --adopt took them over: no run that is recorded made them",
     "touched": f"{_AS_LEFT} they were when treadle touch recorded them",
+    "made": "its environment is made, or nothing that will run needs it",
     "drifted": "the artifact of another step stands at its path, and is served as it is",
     "code_changed": "its artifact is complete, but other code made it: change its version to make it again",
 }
@@ -208,6 +212,8 @@ def reason_kind(one: r.AnyReason) -> str:
             return "output changed"
         case r.OutputNeeded():
             return "output needed again"
+        case r.EnvironmentNeeded():
+            return "environment to be made"
         case r.Upstream():
             return "upstream runs"
         case r.JobInFlight():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from treadle.decide.cascade import Cascade
+from treadle.decide.environments import wake
 from treadle.decide.facts import Facts
 from treadle.decide.missing import refuse_missing
 from treadle.decide.options import Options
@@ -35,6 +36,8 @@ def decide(plan: ScheduledPlan, facts: Facts, past: Past, options: Options) -> D
             from treadle.decide.flight import ground
 
             ground(plan, own.answers, own.flying)
+    if facts.environments:
+        wake(plan, own.answers, facts.environments)
     if options.fallen or not options.rerun_failed:
         _leave_out(plan, own, options.fallen)
     return Decision(

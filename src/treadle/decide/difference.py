@@ -79,6 +79,9 @@ def _command_differences(old: Evidence, now: Evidence) -> Iterator[AnyReason]:
                 yield CommandChanged(part="hooks", old=_settings(old.hooks), new=_settings(now.hooks))
             case "shell":
                 yield CommandChanged(part="shell", old=_settings(old.shell), new=_settings(now.shell))
+            case "environment":
+                before, after = _settings(old.environment), _settings(now.environment)
+                yield CommandChanged(part="environment", old=before, new=after)
 
 
 def _settings(pairs: tuple[tuple[str, str], ...]) -> str:

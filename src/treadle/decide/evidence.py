@@ -16,6 +16,7 @@ from treadle.decide.identity import (
     FORMAT,
     hooked,
     identity,
+    shown_environment,
     shown_hooks,
     shown_shell,
     shown_text,
@@ -144,6 +145,7 @@ def _written(
         script=seen.script,
         hooks=shown_hooks(task.command) if hooked(task.command) else (),
         shell=shown_shell(task.policy.shell),
+        environment=shown_environment(task.policy.environment),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from treadle.decide.environments import is_made
 from treadle.decide.look import Look, place_of
 from treadle.decide.options import Options
 from treadle.decide.scan import Scan
@@ -31,7 +32,7 @@ class Facts(Struct, frozen=True):
     is. `unread` are paths that are there and whose content is not known. `own` has, by task, folders as that
     task sees them (its own outputs left out). `nearby` are the names in the folders of missing sources,
     sorted. `evidence` is that of the last success, by task. `artifacts` has what stands at the path of each
-    step's artifact, by task.
+    step's artifact, by task. `environments` says of each task that makes one whether it is made.
     """
 
     records: dict[str, FileRecord | None]
@@ -41,6 +42,7 @@ class Facts(Struct, frozen=True):
     own: dict[str, dict[str, FileRecord]] = {}
     nearby: dict[str, tuple[str, ...]] = {}
     artifacts: Mapping[str, Seen] = {}
+    environments: Mapping[str, bool] = {}
 
     def record(self, path: str) -> FileRecord | None:
         """What stands at `path`; None: it is not there, or was not looked at."""
@@ -76,8 +78,11 @@ def gather(
     """
     scan = Scan(options, read)
     found: dict[str, Evidence] = {}
+    made: dict[str, bool] = {}
     for task in chosen(plan, options):
-        if task.skip is None and (task.inputs or task.call is None):
+        if task.making is not None:
+            made[task.id] = is_made(task.making, options.workdir, options.flowdir)
+        elif task.skip is None and (task.inputs or task.call is None):
             evidence = past.evidence(evidence_key(plan.name, task.id, task.outputs))
             scan.task(task, evidence)
             if evidence is not None:
@@ -94,6 +99,7 @@ def gather(
         own=scan.own,
         nearby=_nearby(plan, absent, options),
         artifacts=artifacts,
+        environments=made,
     )
 
 

@@ -5,20 +5,23 @@ no identity; partition, retries, priority, time limit and an unnamed log are not
 
 The identity is written in five parts with dots between them, so that it can be said which one changed:
 the command (text, script arguments, declared outputs), the content of the script, exported variables,
-hooks, and the shell. A part that is as it is by default is empty.
+hooks, and the shell. A part that is as it is by default is empty. A sixth, of a command that runs in a
+software environment, has what is said of that and the content of its file; where it is made is not in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import zip_longest
 
 from treadle.base.digest import blake2b
+from treadle.plan.environment import Environment
 from treadle.plan.task import Command, ScheduledTask, Shell
 from treadle.records.event import Evidence, FileRecord
 
 FORMAT = 1  # of the recipe below; evidence of another format is compared by what it shows
-PARTS = ("text", "script", "env", "hooks", "shell")
+PARTS = ("text", "script", "env", "hooks", "shell", "environment")
 SHOWN = 4096  # characters of a command that are kept for showing what changed
 
 _PLAIN_SHELL = Shell()
@@ -27,6 +30,13 @@ _BARE = "...."  # between command and shell: no script, no variables, no hooks
 
 def identity(task: ScheduledTask, script: FileRecord | None) -> str:
     """The identity of a task's command; `script` is its script file as it stands (None: it is not there)."""
+    environment = task.policy.environment
+    if environment is None:
+        return _without_environment(task, script)
+    return f"{_without_environment(task, script)}.{_environment_part(environment)}"
+
+
+def _without_environment(task: ScheduledTask, script: FileRecord | None) -> str:
     command = task.command
     argv, outputs = command.script, task.outputs
     main = _digest((command.text, str(len(argv)), *argv, *outputs))
@@ -55,6 +65,7 @@ def surely_same(task: ScheduledTask, evidence: Evidence) -> bool:
         and len(text) < SHOWN
         and evidence.identity_format == FORMAT
         and not task.command.script
+        and task.policy.environment is None
         and _is_bare(task.command)
         and evidence.identity.endswith(_BARE + _shell_part(task.policy.shell))
     )
@@ -62,7 +73,12 @@ def surely_same(task: ScheduledTask, evidence: Evidence) -> bool:
 
 def changed_parts(old: str, new: str) -> list[str]:
     """Which of `PARTS` differ between two identities of one format."""
-    return [part for part, a, b in zip(PARTS, old.split("."), new.split(".")) if a != b]
+    return [part for part, a, b in _pairs(old, new) if a != b]
+
+
+def _pairs(old: str, new: str) -> Iterator[tuple[str, str, str]]:
+    texts = zip_longest(old.split("."), new.split("."), fillvalue="")
+    return ((part, a, b) for part, (a, b) in zip(PARTS, texts))
 
 
 def shown_text(command: Command) -> str:
@@ -91,6 +107,14 @@ def shown_shell(shell: Shell) -> tuple[tuple[str, str], ...]:
     return (*executable, *strict, *prelude)
 
 
+def shown_environment(environment: Environment | None) -> tuple[tuple[str, str], ...]:
+    """What a command ran in, under the names that the author writes, and the content of its file."""
+    if environment is None:
+        return ()
+    content = (("content", environment.content[:12]),) if environment.content else ()
+    return (*((name, text[:SHOWN]) for name, text in environment.said), *content)
+
+
 def hooked(command: Command) -> bool:
     """The command has a hook."""
     return bool(command.pre_exec or command.on_success or command.on_failure)
@@ -112,6 +136,12 @@ def _shell_part(shell: Shell) -> str:
     if shell == _PLAIN_SHELL:
         return ""
     return _digest((shell.executable, "strict" if shell.strict else "", shell.prelude))
+
+
+@lru_cache(maxsize=256)
+def _environment_part(environment: Environment) -> str:
+    said = (one for pair in environment.said for one in pair)
+    return _digest((environment.kind, *said, environment.content))
 
 
 def _digest(texts: Iterable[str]) -> str:

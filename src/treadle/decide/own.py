@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from treadle.base.place import Diagnostic
 from treadle.decide.adopt import adoptable, taken_over
+from treadle.decide.environments import IDLE
 from treadle.decide.evidence import weigh
 from treadle.decide.facts import Facts, chosen
 from treadle.decide.options import Options
@@ -63,6 +64,8 @@ class Own:
             skip = skips.reason(task, evidence)
             if skip is not None:
                 self.answers[task.id] = Answer(Verdict.SKIPPED, (skip,))
+            elif task.making is not None and key not in past.flights:
+                self.answers[task.id] = IDLE
             elif task.call is not None:
                 self.answers[task.id] = self._step(task, task.call, key, evidence)
             else:

@@ -41,7 +41,8 @@ class LastFailed(Reason, frozen=True, tag="last_failed"):
 
 
 class CommandChanged(Reason, frozen=True, tag="command_changed"):
-    """The identity of the command changed; `part` says where: text, script, env, hooks, outputs, shell.
+    """The identity of the command changed; `part` says where: text, script, env, hooks, outputs, shell,
+    environment.
 
     `old` and `new` are texts with `{name}` for what only an attempt knows; of a script its digests.
     """
@@ -105,6 +106,12 @@ class OutputNeeded(Reason, frozen=True, tag="output_needed"):
     """An output that was deleted on purpose is needed again, by task `by`."""
 
     path: str
+    by: str = ""
+
+
+class EnvironmentNeeded(Reason, frozen=True, tag="environment_needed"):
+    """The environment that it makes is not there (any more), and task `by` needs it."""
+
     by: str = ""
 
 
@@ -195,6 +202,7 @@ AnyReason = (
     | OutputMissing
     | OutputChanged
     | OutputNeeded
+    | EnvironmentNeeded
     | Upstream
     | Forced
     | ConditionFalse

@@ -8,6 +8,8 @@ The plain case, a text and no hooks, is the text itself. Hooks and a script afte
     script          only after exit 0 of the text
 
 Texts go through `eval` there, quoted: a stray `)` in one of them is its own error and not the wrapper's.
+
+A software environment stands around all that: its entry becomes the command, hooks included, in there.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.base.layout import environments
 from treadle.engine.backend import Submission
 from treadle.plan.task import Command, Resources, ScheduledTask, Shell
 from treadle.plan.tokens import INPUT_LIST, MARK, bind
@@ -69,7 +72,7 @@ def compose(
     `text_file` and `input_list` are paths that may be used where they are needed. That of `input_list`
     goes into texts as it is, whatever quotes it meets there: it must be of plain characters.
     """
-    made = _composed(task, resources, place, text_file, input_list)
+    made = _in_environment(_composed(task, resources, place, text_file, input_list), task, resources, place)
     if scratch is None:
         return made
     from treadle.engine.scratch import scratch_text  # few rules ask for it
@@ -79,6 +82,19 @@ def compose(
         return replace(made, argv=("sh", "-c", text, "sh", *made.argv))
     argv = ("sh", scratch.file, *made.argv)
     return replace(made, argv=argv, scratch_file=scratch.file, scratch_text=text)
+
+
+def _in_environment(made: Composed, task: ScheduledTask, resources: Resources, place: Place) -> Composed:
+    """The command with its environment around it."""
+    environment = task.policy.environment
+    if environment is None:
+        return made
+    from treadle.engine.containers import container_words  # few rules need it
+
+    files = (made.text_file, made.input_list)
+    seen = container_words(task, environment, place.workdir, place.flowdir, files)
+    words = {**_values(task, resources, place, ""), **seen, **_quoted(place)}
+    return replace(made, argv=("bash", "-c", bind(environment.entry, words), "treadle", *made.argv))
 
 
 def _composed(
@@ -92,7 +108,7 @@ def _composed(
     script = tuple(bind(word, words) for word in command.script)
     if script and not (command.text or shell.prelude or _has_hooks(command)):
         return Composed(script, input_list=listed)
-    quoted = {**words, "workdir": shlex.quote(place.workdir), "flowdir": shlex.quote(place.flowdir)}
+    quoted = {**words, **_quoted(place)}
     text = _text(command, shell, script, quoted)
     if len(text.encode()) > LONGEST_ARGUMENT:
         return Composed((shell.executable, text_file), text_file, text, listed)
@@ -151,6 +167,16 @@ def _values(task: ScheduledTask, resources: Resources, place: Place, input_list:
         "effective_memory_mb": str(memory // (1024 * 1024)),
         "input_list": input_list,
     }
+
+
+def _quoted(place: Place) -> dict[str, str]:
+    """The folders that stand in shell text."""
+    folders = {
+        "workdir": place.workdir,
+        "flowdir": place.flowdir,
+        "environments": environments(place.workdir),
+    }
+    return {name: shlex.quote(folder) for name, folder in folders.items()}
 
 
 def _as_written(memory: int | None) -> str:

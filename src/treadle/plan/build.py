@@ -118,5 +118,6 @@ def _task(nodes: Nodes, number: int, needs: tuple[str, ...], ordered: frozenset[
         log_named=draft.log_named,
         benchmark=draft.benchmark,
         skip=nodes.skips[number],
+        making=draft.making,
         place=draft.place,
     )

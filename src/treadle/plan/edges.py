@@ -64,13 +64,14 @@ def find_makers(nodes: Nodes, findings: Findings) -> Made:
 
 
 def connect(nodes: Nodes, made: Made, known: Container[str], findings: Findings) -> Edges:
-    """Whom each node needs: the makers of its inputs, all tasks of the rules in its `depends_on`, and the
-    steps that it builds on, some of which may be `known` from earlier batches."""
+    """Whom each node needs: the makers of its inputs, all tasks of the rules in its `depends_on`, the maker
+    of its environment, and the steps that it builds on, some of which may be `known` from earlier batches."""
     needs: list[tuple[int, ...]] = [()] * len(nodes.ids)
     ordered: dict[int, frozenset[str]] = {}
     elsewhere: dict[str, tuple[int, ...]] = {}
     after = _After(nodes)
     below = _Below(nodes, known, findings)
+    makings = {nodes.ids[number]: number for number, draft in nodes.live() if draft.making is not None}
     for number, draft in nodes.live():
         its = _read(draft.inputs, made, elsewhere)
         if number in its:
@@ -80,6 +81,9 @@ def connect(nodes: Nodes, made: Made, known: Container[str], findings: Findings)
             its, ordered[number] = after.join(number, its, draft.depends_on)
         if draft.steps:
             its = below.join(number, its, draft)
+        environment = draft.policy.environment
+        if environment is not None and environment.making is not None:
+            its = _with(its, makings.get(environment.making.task))
         needs[number] = its
     sources = frozenset(path for path, its in elsewhere.items() if not its)
     return Edges(needs, ordered, sources, below.earlier)
@@ -107,6 +111,11 @@ def _read(inputs: tuple[str, ...], made: Made, elsewhere: dict[str, tuple[int, .
         if makers:
             its.update(makers)
     return tuple(sorted(its)) if len(its) > 1 else tuple(its)
+
+
+def _with(its: tuple[int, ...], more: int | None) -> tuple[int, ...]:
+    """The needs, and the task that makes the environment; it orders, but nothing of it is read."""
+    return its if more is None or more in its else tuple(sorted((*its, more)))
 
 
 class _After:

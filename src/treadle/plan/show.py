@@ -11,6 +11,7 @@ from msgspec.json import Encoder
 from msgspec.structs import astuple
 
 from treadle.base.digest import blake2b
+from treadle.plan.environment import Environment
 from treadle.plan.task import Call, Resources, ScheduledPlan, ScheduledTask
 from treadle.plan.tokens import shown
 
@@ -136,11 +137,27 @@ def _task_object(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[
         "temporary": task.temporary,
         "log": task.log,
         "benchmark": task.benchmark,
-        "policy": _said(task.policy, known),
+        "environment": _environment(task.policy.environment, known),
+        "makes": shown(task.making.place) if task.making else "",
+        "policy": {name: value for name, value in _said(task.policy, known).items() if name != "environment"},
         "skip": task.skip and {"why": task.skip.why, "what": task.skip.what},
     }
     found.update((key, value) for key, value in optional.items() if value)
     return found
+
+
+def _environment(one: Environment | None, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """What the command runs in, with the text that enters it: `"$@"` stands for the command there."""
+    if one is None:
+        return {}
+    said = known.get(id(one.entry))
+    if said is None:
+        said = {"kind": one.kind, **dict(one.said)}
+        optional = {"content": one.content, "made_by": one.making and one.making.task}
+        said.update((key, value) for key, value in optional.items() if value)
+        said["entry"] = shown(one.entry)
+        known[id(one.entry)] = said
+    return said
 
 
 def _call(call: Call) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from treadle.base.place import Diagnostic, Place
+from treadle.plan.environment import Environment, Making
 
 
 class Resources(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -63,9 +64,11 @@ class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     backend. Tasks of one `group` that are connected make one job. `pack`: so many short tasks make one job,
     or as many as take `pack_time` seconds (0: they are not packed). `scratch`: in a private folder, where of
     the work folder its inputs alone are seen (`minimal`), the top, too (`shallow`), or all (`full`).
+    `environment`: what all of a command runs in, its shell, its hooks and its script.
     """
 
     shell: Shell = Shell()
+    environment: Environment | None = None
     retries: int = 0
     retry_delay: float = 0.0
     retry_memory: Growth | None = None
@@ -159,6 +162,7 @@ class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     that came from a glob, a folder pattern or a fan-in: they may be fewer when their producers are
     skipped; the others are fixed. `depends_on` are names of rules. A step has a `call` and no command,
     declares no outputs (its artifact stands at `call.path`), and `steps` are the task ids of its deps.
+    A task that is there to make an environment has its `making`.
     """
 
     rule: str
@@ -178,6 +182,7 @@ class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     log_named: bool = False
     benchmark: str = ""
     skip: Skip | None = None
+    making: Making | None = None
     place: Place = Place()
 
 
@@ -187,7 +192,8 @@ class ScheduledTask(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     `needs` are ids of tasks, sorted; `ordered` those of them that come from `depends_on` alone.
     `temporary` are outputs removed once every dependent is done; `log_named` says that the command
     itself writes `log` (else the engine does). A task does its `command`, or its `call` when it has one:
-    it is a step then, and its artifact (`call.path`) is not among its outputs.
+    it is a step then, and its artifact (`call.path`) is not among its outputs. A task with a `making` is
+    there to make an environment: it runs when that is not there and a task that will run needs it.
     """
 
     id: str
@@ -207,6 +213,7 @@ class ScheduledTask(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     log_named: bool = False
     benchmark: str = ""
     skip: Skip | None = None
+    making: Making | None = None
     place: Place = Place()
 
 

@@ -17,6 +17,9 @@ THREADS = "\0threads\0"  # what the rule asks for
 MEMORY = "\0memory\0"  # what the rule asks for, as the author would write it (`8G`)
 EFFECTIVE_THREADS = "\0effective_threads\0"  # what the attempt gets
 EFFECTIVE_MEMORY_MB = "\0effective_memory_mb\0"  # what the attempt gets, in MiB
+ENVIRONMENTS = "\0environments\0"  # the folder in which environments are made, absolute
+BINDS = "\0binds\0"  # options of a container: the folders that it sees
+VARIABLES = "\0variables\0"  # options of a container: the names of the variables that it is given
 INPUT_LIST = "\0input_list\0"  # a file that the engine makes: one input path a line
 
 _TOKEN = re.compile("\0([A-Za-z0-9_]+)\0")

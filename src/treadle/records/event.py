@@ -67,8 +67,8 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `text` the command (token form, cut at 4 kB) for showing what changed. `inputs` as they were before
     the attempt, `outputs` after it. `stale`: an input changed while the attempt ran.
     `foreign`: files in output folders that stood there before the task ever ran, and that it left alone.
-    `note`: `adopted` or `touched` when nothing was run. `env`, `hooks` and `shell` (name and value) are for
-    showing what changed, as `text` is.
+    `note`: `adopted` or `touched` when nothing was run. `env`, `hooks`, `shell` and `environment` (name and
+    value) are for showing what changed, as `text` is.
     """
 
     identity: str
@@ -83,6 +83,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     script: FileRecord | None = None
     hooks: tuple[tuple[str, str], ...] = ()
     shell: tuple[tuple[str, str], ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):

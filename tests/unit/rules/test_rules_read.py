@@ -177,7 +177,6 @@ def test_a_single_table_where_an_array_is_wanted_says_so() -> None:
     "table",
     [
         '[[references]]\nname = "r"',
-        '[env_groups.qc]\nconda = "x"',
         "[resource_budget]\nthreads = 3",
         '[[execution_group]]\nname = "g"',
     ],

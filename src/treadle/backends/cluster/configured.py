@@ -19,7 +19,7 @@ from treadle.rules.schema import Cluster, Rule
 
 # Fields of `[cluster]` that settings have under another name.
 _NAMES = {"parallel_env": "parallel_environment"}
-_OTHERS = ("backend", "scratch_dir")  # what is no setting of the scheduler
+_OTHERS = ("backend", "scratch_dir", "env_setup")  # what is no setting of the scheduler
 _DIALECTS = ("pbspro", "openpbs", "torque")
 _UNIT = re.compile(r"[KMGT]B?\Z", re.IGNORECASE)
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*\Z")

@@ -22,6 +22,7 @@ from treadle.rules.expand.expansion import Expansion, RuleInfo
 from treadle.rules.expand.finder import Finder
 from treadle.rules.expand.grounds import Grounds
 from treadle.rules.expand.hunting import feeders
+from treadle.rules.expand.makings import makings
 from treadle.rules.expand.ordering import Feeds, Makers, feeds, in_order
 from treadle.rules.expand.own_logs import check_logs
 from treadle.rules.expand.prune import prune
@@ -182,8 +183,12 @@ class _Expander:
 
     def _result(self, rules: Sequence[Expanded], values: Values, ground: Ground) -> Expansion:
         narrowed = [rule.drafts[at].outputs[0] for rule in rules for at in rule.narrowed]
+        cluster = self.workflow.cluster
         return Expansion(
-            drafts=tuple(draft for rule in rules for draft in rule.drafts),
+            drafts=(
+                *(draft for rule in rules for draft in rule.drafts),
+                *makings(rules, here=cluster is None or cluster.values.get("env_setup") != "job"),
+            ),
             notes=tuple(dict.fromkeys(self.findings.found)),
             sources=tuple(map(info, rules)),
             narrowed=frozenset(narrowed),

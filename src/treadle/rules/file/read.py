@@ -178,7 +178,7 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
             gaps=gaps,
         )
 
-    views = views_of(parts, heads, constraints, read_configs(parts, config_with), overrides)
+    views = views_of(parts, heads, constraints, read_configs(parts, config_with), overrides, folder)
     head, config = heads[0], views[0].config
     on_end = on_end_text(tables.one("workflow"), head.on_end, config)
     rules = read_rules(views, overrides, findings)

@@ -9,7 +9,9 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.base.names import RULE_NAME
+from treadle.plan.environment import Environment
 from treadle.plan.task import Policy, Shell
+from treadle.rules.environment.choose import Choice
 from treadle.rules.file.naming import joined
 from treadle.rules.file.rule_parts import scatter, transform
 from treadle.rules.file.rule_paths import fan_in, files
@@ -39,7 +41,7 @@ class House(Struct, frozen=True, kw_only=True):
 
     `secrets` are the variables of sensitive values that the prelude reads. `overrides` are resources that
     stand above those of the rules. `module` is the number of the file, and `namespace` what the names of its
-    rules begin with.
+    rules begin with. `environments` are what rules may run in.
     """
 
     module: int = 0
@@ -50,6 +52,7 @@ class House(Struct, frozen=True, kw_only=True):
     secrets: tuple[str, ...] = ()
     digest_limit: int | None = 64 * 1024 * 1024
     overrides: tuple[Override, ...] = ()
+    environments: Choice | None = None
 
 
 def rule(section: Section, house: House, *, extends: str = "", template: bool = False) -> Rule:
@@ -67,6 +70,8 @@ def rule(section: Section, house: House, *, extends: str = "", template: bool = 
     _check_outputs(section, outputs)
     _check_signal(section, got, asked.time_limit)
     _check_scratch(section, got)
+    choice = house.environments
+    environment = choice.of_rule(section, got, asked.gpus) if choice is not None else None
     return Rule(
         name=name,
         module=house.module,
@@ -83,7 +88,7 @@ def rule(section: Section, house: House, *, extends: str = "", template: bool = 
         temp_output=_chosen(section, got, "temp_output", outputs),
         resources=asked,
         memory_text=memory_text,
-        policy=_policy(got, house),
+        policy=_policy(got, house, environment),
         secrets=house.secrets,
         metadata=metadata(section, got),
         scatter=scatter(section, got, outputs),
@@ -190,10 +195,11 @@ def _check_scratch(section: Section, got: dict[str, Any]) -> None:
         section.error("not-together", message, said[0], hint="take one of them out")
 
 
-def _policy(got: dict[str, Any], house: House) -> Policy:
+def _policy(got: dict[str, Any], house: House, environment: Environment | None) -> Policy:
     pack, pack_time = got.get("pack", (0, 0))
     return Policy(
         shell=house.shell,
+        environment=environment,
         digest_limit=house.digest_limit,
         pack=pack,
         pack_time=pack_time,

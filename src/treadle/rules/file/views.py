@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.rules.config.config import Config, Gap
+from treadle.rules.file.environments import Shared, environments_of
 from treadle.rules.file.head import Head, read_head, read_included_head
 from treadle.rules.file.head_texts import with_prelude
 from treadle.rules.file.parts import Part, chain
@@ -90,12 +91,21 @@ def views_of(
     constraints: Sequence[Constraints],
     configs: Sequence[Config],
     overrides: tuple[Override, ...],
+    folder: str,
 ) -> list[View]:
-    """All views together; the prelude of each is filled with its own config."""
-    found = []
+    """All views together; the prelude and the environments of each are filled with its own config.
+
+    `folder` is that of the workflow file.
+    """
+    found: list[View] = []
+    shared = Shared(folder)
     for number, (part, head, config) in enumerate(zip(parts, heads, configs)):
         house = with_prelude(head.house, head.defaults, config)
-        house = replace(house, overrides=overrides, module=number, namespace=part.namespace)
+        above = found[part.within].house.environments if number else None
+        environments = environments_of(part.tables.one("env_groups"), head.defaults, config, shared, above)
+        house = replace(
+            house, overrides=overrides, module=number, namespace=part.namespace, environments=environments
+        )
         found.append(View(part=part, head=head, constraints=constraints[number], config=config, house=house))
     return found
 

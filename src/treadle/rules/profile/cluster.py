@@ -32,6 +32,11 @@ def read_cluster(own: Section, layers: Layers, backend: str, findings: Findings)
     values = _bounded(said, bounds, floors, findings)
     _check_scratch_dir(said, findings)
     chosen = _backend(said, backend, findings)
+    if said.values.get("env_setup", "driver") not in ("driver", "job"):
+        message = (
+            f"environments are made by the driver or as a job, not by '{clip(said.values['env_setup'])}'"
+        )
+        findings.error("bad-value", message, said.at("env_setup"), 'write "driver" or "job"')
     if not chosen:
         return None
     return Cluster(

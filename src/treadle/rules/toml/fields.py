@@ -46,6 +46,7 @@ class Kind(StrEnum):
     INTERVAL = "a duration such as '10s', or a number of seconds, above 0"
     TEXTS = "a list of texts"
     NAMES = "a list of names"
+    NAMES_OR_NAME = "a name in quotes, or a list of names"
     PATHS = "a list of paths"
     VALUES = "a table of name = value"
     VARIABLES = "a table of NAME = text"
@@ -103,10 +104,28 @@ WORKFLOW: Fields = {
     "profile_mode": _TEXT,
 }
 
+ENVIRONMENT: Fields = {
+    "conda": _PATH,
+    "mamba": _PATH,
+    "pixi": _PATH,
+    "docker": _NAME,
+    "singularity": _PATH,
+    "apptainer": _PATH,
+    "venv": _PATH,
+    "modules": Field(Kind.NAMES_OR_NAME),
+    "conda_prefix": _PATH,
+    "mamba_prefix": _PATH,
+    "pixi_environment": _NAME,
+    "venv_requirements": _PATH,
+    "args": Field(Kind.TEXTS),
+    "binds": Field(Kind.PATHS),
+}
+
 DEFAULTS: Fields = {
     "threads": _COUNT,
     "memory": _SIZE,
-    "environment": _NOT_YET,
+    "environment": Field(Kind.TABLE, inside=ENVIRONMENT),
+    "container_program": _NAME,
     "shell_prelude": _COMMAND,
     "shell_executable": _PATH,
     "digest_limit": Field(Kind.SIZE_OR_NONE),
@@ -171,8 +190,8 @@ RULE: Fields = {
     "resources": Field(Kind.TABLE, inside=RESOURCES),
     "threads": _COUNT,
     "memory": _SIZE,
-    "environment": _NOT_YET,
-    "env_group": _NOT_YET,
+    "environment": Field(Kind.TABLE, inside=ENVIRONMENT),
+    "env_group": _NAME,
     "envvars": Field(Kind.VARIABLES),
     "params": _VALUES,
     "when": _TEXT,
@@ -277,7 +296,7 @@ CLUSTER: Fields = {
     "memory_resource": _NAME,
     "gpu_resource": _NAME,
     "memory_unit": _NAME,
-    "env_setup": _NOT_YET,
+    "env_setup": _NAME,
     "scratch_dir": _PATH,
     "job_prefix": _NAME,
 }
@@ -327,7 +346,7 @@ TOP: dict[str, Top] = {
     "wildcard_constraints": Top(),
     "references": _LATER_ARRAY,
     "steps": Top(STEPS, array=True),
-    "env_groups": _LATER,
+    "env_groups": Top(),
     "resource_groups": Top(),
     "resource_budget": _LATER,
     "execution_group": _LATER_ARRAY,
@@ -377,6 +396,7 @@ HOMES: dict[str, Fields] = {
     "[rules.transform.split]": SPLIT,
     "[rules.transform.combine]": COMBINE,
     "[defaults]": DEFAULTS,
+    "[rules.environment]": ENVIRONMENT,
     "[cluster]": CLUSTER,
     "[[steps]]": STEPS,
 }

@@ -58,6 +58,7 @@ _KINDS: dict[Kind, Schema] = {
     Kind.PACK: {"type": ["string", "number"], "minimum": 1},
     Kind.TEXTS: {"type": "array", "items": _TEXT},
     Kind.NAMES: {"type": "array", "items": _FILLED},
+    Kind.NAMES_OR_NAME: {"anyOf": [_FILLED, {"type": "array", "items": _FILLED}]},
     Kind.PATHS: {"type": "array", "items": _FILLED},
     Kind.VALUES: _FREE,
     Kind.VARIABLES: {"type": "object", "additionalProperties": _SCALAR},

@@ -209,6 +209,14 @@ def _list_of(
     return readers
 
 
+def names_or_name(section: Section, value: object, kind: Kind, path: Path) -> tuple[str, ...] | None:
+    """A list of names, or one by itself."""
+    if isinstance(value, list):
+        return _list_of(name, Kind.NAME)(section, value, kind, path)
+    one = name(section, value, kind, path)
+    return None if one is None else (one,)
+
+
 def _as_it_is(section: Section, value: Any, kind: Kind, path: Path) -> Any:
     return value
 
@@ -235,6 +243,7 @@ READERS: dict[Kind, Callable[[Section, Any, Kind, Path], Any]] = {
     Kind.INTERVAL: measures.interval,
     Kind.TEXTS: _list_of(text, Kind.TEXT),
     Kind.NAMES: _list_of(name, Kind.NAME),
+    Kind.NAMES_OR_NAME: names_or_name,
     Kind.PATHS: _list_of(line, Kind.PATH),
     Kind.VALUES: table,
     Kind.VARIABLES: table,
