@@ -22,7 +22,7 @@ CODE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 # Strings that look like a code and are none: names of encodings, of a command, a group, of threads; of git.
 NO_CODES = {
     *("utf-8", "utf-8-sig", "dry-run", "auto-discovered"),
-    *("treadle-aside", "treadle-attempt", "treadle-heart", "treadle-jobs", "treadle-leases"),
+    *("conda-meta", "treadle-aside", "treadle-attempt", "treadle-heart", "treadle-jobs", "treadle-leases"),
     *("treadle-plan", "treadle-pull", "treadle-step", "treadle-store"),
     *("ls-files", "rev-parse", "update-index", "write-tree"),
 }

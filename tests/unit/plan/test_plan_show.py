@@ -7,6 +7,7 @@ import pytest
 
 from treadle.base.place import Place
 from treadle.plan.build import build
+from treadle.plan.environment import Making
 from treadle.plan.show import digest, plan_head, plan_object, plan_texts
 from treadle.plan.task import (
     Command,
@@ -146,6 +147,7 @@ CHANGES = {
     "log_named": True,
     "benchmark": "b",
     "skip": Skip("when", "x"),
+    "making": Making(task="env::x", text="make", place="x", probe="x/bin", ready="x.ready", digest="d"),
 }
 
 

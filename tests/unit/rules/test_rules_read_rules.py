@@ -330,8 +330,6 @@ def test_a_temporary_or_ancient_file_that_is_none_of_the_rule_is_named() -> None
 @pytest.mark.parametrize(
     "line",
     [
-        "environment = { conda = 'e' }",
-        "env_group = 'g'",
         "checkpoint = true",
         "checkpoint_manifest = 'm'",
         "checkpoint_extends = 'sample'",
