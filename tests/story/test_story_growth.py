@@ -153,6 +153,15 @@ def test_a_step_that_is_cut_off_grows_what_it_had_grown(runner: StepRunner, tmp_
     assert report["list"].state == "unchanged"
 
 
+def test_what_grew_in_a_stream_can_be_named(runner: StepRunner) -> None:
+    calls = Calls()
+    grow = lambda names: [StepSpec(name, fn=calls.put(name)) for name in names]  # noqa: E731
+    steps = [StepSpec("look", fn=lambda out: ["a", "b"], grow=grow), StepSpec("other", fn=calls.put("other"))]
+    assert runner.run(iter(steps), targets=["look"]).counts == {"succeeded": 3}
+    assert runner.run(iter(steps), targets=["b"]).counts == {"up_to_date": 1}
+    assert calls.names.count("other") == 0
+
+
 def test_a_forced_run_makes_what_grows_again(runner: StepRunner) -> None:
     calls = Calls()
 

@@ -194,6 +194,40 @@ steps = [StepSpec("split", fn=lambda out: 3, grow=more)]
     assert "nothing to do: 4 steps cached" in folder.treadle("run", "pipeline.py").stderr
 
 
+def test_looking_tells_of_growth(folder: Folder) -> None:
+    pipeline(
+        folder,
+        """
+def more(count):
+    return [StepSpec(f"part{i}", fn=lambda out: None, grow=once) for i in range(count)]
+
+def once(value):
+    return StepSpec("late", fn=lambda out: None)
+
+steps = [StepSpec("split", fn=lambda out: 2, grow=more)]
+""",
+    )
+    assert "grows further steps, known once it has run" in folder.treadle("plan", "pipeline.py").stderr
+    assert "grows further steps, known once it has run" in folder.treadle("why", "pipeline.py:split").stdout
+    unknown = folder.treadle("why", "pipeline.py:part1", exits=2).stderr
+    assert "grows can be named once it has run" in unknown
+    folder.treadle("run", "pipeline.py")
+    assert "grows" not in folder.treadle("plan", "pipeline.py").stderr
+    told = folder.treadle("why", "pipeline.py", "part1", "late").stdout.splitlines()
+    assert [line.partition("_")[0].strip() for line in told if "grown" in line] == [
+        "grown by @split",
+        "grown by @part0",
+    ]
+    (task,) = json.loads(folder.treadle("why", "--json", "pipeline.py:late").stdout)["tasks"]
+    assert [one.rpartition("_")[0] for one in task["born"]] == ["@part0"]
+    path = pathlib.Path(folder.treadle("path", "pipeline.py:part1").stdout.strip())
+    assert path.name.startswith("part1_")
+    folder.treadle("exec", "pipeline.py:part1")
+    folder.treadle("clean", "--artifacts", "-y", "pipeline.py", "part1")
+    assert {task.rpartition("_")[0] for task in folder.will_run("pipeline.py")} == {"@part1"}
+    assert "1 done" in folder.treadle("run", "pipeline.py", "part1").stderr
+
+
 def test_exec_calls_one_step_in_front_and_publishes_nothing(folder: Folder) -> None:
     pipeline(
         folder,

@@ -78,11 +78,12 @@ def pipeline_planned(request: Request) -> Planned:
 
 def planned_steps(opened: Opened, steps: Sequence[StepSpec], request: Request) -> Planned:
     """The plan of these steps; where targets are named, of what these name among them, below, and grown."""
-    asked, places = list(steps), opened.places
+    asked, places, parents = list(steps), opened.places, {}
     if opened.targets:
         where = paths.Places(places.prefix, places.workdir)
         names = named_steps(steps, where, places.workdir, unsafe_locks=places.unsafe_locks)
         asked = names.chosen(opened.targets, opened.pipeline.file)
+        parents = {one.task_id: names.parents[one.task_id] for one in asked if one.task_id in names.parents}
     forced = (
         frozenset([step.task_id for step in asked]) if request.force and opened.targets else request.force
     )
@@ -91,4 +92,4 @@ def planned_steps(opened: Opened, steps: Sequence[StepSpec], request: Request) -
     selected = select(planned.plan, planned.roots, workdir=places.workdir) if opened.targets else None
     if request.strict and planned.warnings:
         raise StepError(replace(one, severity=Severity.ERROR) for one in planned.warnings)
-    return replace(planned, selected=selected, asked=ids)
+    return replace(planned, selected=selected, asked=ids, parents={**parents, **planned.parents})

@@ -24,7 +24,6 @@ from treadle.base.machine import usable_cpus
 from treadle.base.mask import Mask
 from treadle.records.past import Past
 from treadle.rules.schema import Workflow
-from treadle.steps import paths
 from treadle.steps.book import StepBook
 
 
@@ -85,8 +84,7 @@ def _streamed(opened: Opened, request: Request, options: RunOptions, front: Step
     view = replace(route.start(book), stream=True)
     steps = opened.pipeline.steps
     if opened.targets:
-        places = paths.Places(opened.places.prefix, opened.places.workdir)
-        steps = chosen(steps, opened.targets, places, opened.places.workdir, opened.pipeline.file)
+        steps = chosen(steps, opened.targets, opened.places, opened.pipeline.file)
     room = 2 * (options.max_concurrent or options.jobs or usable_cpus())
     with alone(opened.places.workdir, mask=Mask(), wait=options.wait, say=front.say) as session:
         source = stream_of(steps, route, book, session, room=room, hear=front.hear)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
 
@@ -22,13 +22,21 @@ _CANDIDATES = 2000  # names that a mistyped one is compared with
 class StepNames:
     """Steps and all that they build on, by what they may be called; `places` says where artifacts stand.
 
-    `growing` are those of them that have not grown yet: of what they will, nobody knows the names.
+    `growing` are those of them that have not grown yet: of what they will, nobody knows the names. `parents`
+    are the task ids of the steps that grew others, by the id of what grew.
     """
 
     def __init__(
-        self, steps: Iterable[StepSpec], places: Places, workdir: str, *, growing: Sequence[StepSpec] = ()
+        self,
+        steps: Iterable[StepSpec],
+        places: Places,
+        workdir: str,
+        *,
+        growing: Sequence[StepSpec] = (),
+        parents: Mapping[str, str] | None = None,
     ) -> None:
         self.every = closure(steps)
+        self.parents = parents or {}
         self._growing = growing
         self._places = places
         self._workdir = workdir

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from treadle.api.step_names import StepNames
+from treadle.api.steps_grown import named_steps
+from treadle.api.steps_pipe import Places
 from treadle.base.errors import OptionError
 from treadle.base.names import did_you_mean
 from treadle.base.place import Diagnostic
-from treadle.steps.paths import Places
+from treadle.steps.paths import Places as Where
 from treadle.steps.spec import StepSpec
 
 _CANDIDATES = 1000  # names that a mistyped one is compared with
 
 
-def chosen(
-    steps: Iterable[Any], targets: Sequence[str], places: Places, workdir: str, where: str
-) -> Iterator[Any]:
-    """The steps that the targets name, as they come; `where` is the file, or what else has the steps.
+def chosen(steps: Iterable[Any], targets: Sequence[str], places: Places, where: str) -> Iterator[Any]:
+    """The steps that the targets name among those that come, and what these have grown.
 
-    Raises `OptionError` at the end for all targets that named none.
+    `where` is the file, or what else has the steps. Raises `OptionError` at the end for all
+    targets that named none.
     """
     unmet = dict.fromkeys(targets)
     others: dict[str, None] = {}
@@ -28,7 +28,8 @@ def chosen(
         if not isinstance(step, StepSpec):
             yield step  # who pulls refuses it
             continue
-        names = StepNames([step], places, workdir)
+        paths = Where(places.prefix, places.workdir)
+        names = named_steps([step], paths, places.workdir, unsafe_locks=places.unsafe_locks)
         for target in targets:
             if found := names.find(target):
                 unmet.pop(target, None)

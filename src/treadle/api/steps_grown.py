@@ -16,10 +16,11 @@ from treadle.steps.stores import store_for
 
 class Recorded(Struct, frozen=True):
     """`steps`: those given, all below them and all that has grown; `growing`: those of them that are not made
-    yet, and will grow."""
+    yet, and will grow. `parents` are the task ids of the steps that grew others, by the id of what grew."""
 
     steps: list[StepSpec]
     growing: list[StepSpec]
+    parents: dict[str, str] = {}
 
 
 def recorded(steps: Sequence[StepSpec], places: Places, *, unsafe_locks: bool = False) -> Recorded:
@@ -27,7 +28,8 @@ def recorded(steps: Sequence[StepSpec], places: Places, *, unsafe_locks: bool = 
     every = {step.identity: step for step in closure(steps)}
     if not any(step.bears_growth for step in steps):
         return Recorded(list(every.values()), [])
-    growing = []
+    growing: list[StepSpec] = []
+    parents: dict[str, str] = {}
     wave = list(every.values())
     for _ in range(DEEPEST + 1):
         found: dict[str, StepSpec] = {}
@@ -37,12 +39,15 @@ def recorded(steps: Sequence[StepSpec], places: Places, *, unsafe_locks: bool = 
             path = places.of(step)
             seen = store_for(path, unsafe_locks=unsafe_locks).look(path, step.identity)
             if seen.state is ArtifactState.COMPLETE:
-                found.update((one.identity, one) for one in grown_by(step, seen.record))
+                for one in grown_by(step, seen.record):
+                    if one.identity not in every:
+                        found.setdefault(one.identity, one)
+                        parents.setdefault(one.task_id, step.task_id)
             else:
                 growing.append(step)
         wave = [one for one in closure(list(found.values())) if one.identity not in every]
         every.update((one.identity, one) for one in wave)
-    return Recorded(list(every.values()), growing)
+    return Recorded(list(every.values()), growing, parents)
 
 
 def named_steps(
@@ -50,4 +55,4 @@ def named_steps(
 ) -> StepNames:
     """The steps, and what has grown of them, by their names."""
     found = recorded(steps, places, unsafe_locks=unsafe_locks)
-    return StepNames(found.steps, places, workdir, growing=found.growing)
+    return StepNames(found.steps, places, workdir, growing=found.growing, parents=found.parents)

@@ -103,11 +103,8 @@ class StepRun:
         """Batches that arrive while the run goes on."""
         book = StepBook()
         tally = StepTally(book, streamed=True, warn=self._warn)
-        workdir = self._places.workdir
         if self._wish.targets is not None:
-            steps = chosen(
-                steps, self._wish.targets, Where(self._places.prefix, workdir), workdir, "this run"
-            )
+            steps = chosen(steps, self._wish.targets, self._places, "this run")
         with alone(self._places.workdir, mask=Mask(), wait=self._wish.wait) as session:
             source = stream_of(
                 steps,

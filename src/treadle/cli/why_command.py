@@ -70,6 +70,7 @@ def _object(view: View, task: str, mask: Mask) -> dict[str, object]:
         "may_cut_off": answer.may_cut_off,
         "note": answer.note,
         "reasons": as_values(answer.reasons, mask),
+        "born": [view.parents[task]] if task in view.parents else [],
         **_older_object(view, task, mask),
     }
 
@@ -90,8 +91,18 @@ def _lines(view: View, task: str, printer: Printer) -> Iterator[str]:
         for line in _difference(one):
             colour = "red" if line.startswith("-") else "green" if line.startswith("+") else "dim"
             yield "    " + printer.style(line, colour)
+    yield from _growth(view, task, answer)
     yield from _root(view, answer)
     yield from _nearest(view, task, printer)
+
+
+def _growth(view: View, task: str, answer: Answer) -> Iterator[str]:
+    """By what a step was grown, and that it will grow others itself."""
+    call = view.plan.tasks[task].call
+    if task in view.parents:
+        yield f"  grown by {view.parents[task]}"
+    if call is not None and call.grows and answer.verdict is Verdict.WILL_RUN:
+        yield "  it grows further steps, known once it has run"
 
 
 def _older(view: View, task: str) -> Older | None:
