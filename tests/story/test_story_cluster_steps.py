@@ -113,13 +113,7 @@ def test_steps_and_rules_live_on_a_scheduler_as_on_this_machine(
 @pytest.mark.parametrize("kind", ["slurm", "sge"])
 @pytest.mark.parametrize(
     "inputs",
-    [
-        "",
-        pytest.param(
-            ', inputs=["raw.txt"]',
-            marks=pytest.mark.xfail(reason="what a step's job noted of its inputs is lost with its driver"),
-        ),
-    ],
+    ["", ', inputs=["raw.txt"]'],
 )
 def test_a_killed_driver_leaves_steps_to_the_next_run(
     inputs: str, kind: str, fake_cluster: Callable[..., FakeCluster], tmp_path: Path
@@ -137,3 +131,43 @@ def test_a_killed_driver_leaves_steps_to_the_next_run(
     place.treadle("run")
     assert place.read("out.txt") == "4 0 1 2"
     assert place.starts() == ONCE
+
+
+def killed_at_work(place: Place) -> None:
+    """Kill a run whose step with an input is at work."""
+    place.write("steps.py", STEPS.replace("clean/all", "raw"))
+    place.write("wait", "")
+    run = place.start("run")
+    until(lambda: "count" in place.starts() or run.poll() is not None, "the step at work")
+    until(lambda: any(event["event"] == "job_seen" for event in place.events()), "what it is called")
+    run.kill()
+    run.communicate()
+
+
+def test_a_step_with_inputs_that_is_at_work_is_taken_over(
+    fake_cluster: Callable[..., FakeCluster], tmp_path: Path
+) -> None:
+    place = lay_out(tmp_path, fake_site(fake_cluster("slurm", slots=8)))
+    killed_at_work(place)
+    answers = {task["id"].partition("_")[0]: task for task in place.plan()["tasks"]}
+    assert [reason["reason"] for reason in answers["@count"]["reasons"]] == ["job_in_flight"]
+    run = place.start("run")
+    until(lambda: len(place.runs()) == 2 and place.events(), "the next run")
+    (place / "wait").unlink()
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 0, said
+    assert place.starts() == ONCE
+    assert place.will_run() == (set(), set())
+
+
+def test_a_step_at_work_whose_code_changed_is_ended_and_made_anew(
+    fake_cluster: Callable[..., FakeCluster], tmp_path: Path
+) -> None:
+    place = lay_out(tmp_path, fake_site(fake_cluster("slurm", slots=8)))
+    killed_at_work(place)
+    changed = (
+        place.read("steps.py").replace("str(len(", "str(10 + len(").replace('exists("wait")', 'exists("w")')
+    )
+    place.write("steps.py", changed)
+    place.treadle("run")
+    assert place.read("out.txt") == "14 0 1 2"

@@ -13,7 +13,7 @@ from treadle.api.session import Session
 from treadle.base.errors import LockError
 from treadle.decide.reason import Decision, Verdict
 from treadle.engine.news import InFlight
-from treadle.plan.task import ScheduledPlan, ScheduledTask
+from treadle.plan.task import ScheduledPlan, ScheduledTask, Where
 from treadle.records.event import (
     AttemptSubmitted,
     End,
@@ -139,6 +139,14 @@ def give_up(session: Session, flights: Sequence[Interrupted], why: EndReason = E
 
 
 def _backend(view: View, task: ScheduledTask) -> str:
-    """The name of the backend that a rule's task runs on."""
+    """The name of the backend that a task runs on."""
     cluster, here = view.workflow.cluster, local_rules(view.workflow)
+    if task.call is not None:
+        if task.call.where is not Where.CLIENT:
+            return "local"
+        if cluster is not None and cluster.is_scheduler:
+            return cluster.backend
+        from treadle.backends.clients import current_client
+
+        return current_client().name
     return "local" if cluster is None or here is None or task.rule in here else cluster.backend

@@ -22,6 +22,13 @@ def sent_identity(task: ScheduledTask, look: Look, workdir: str, flowdir: str = 
     return identity(task, _read(path, look(path), workdir, flowdir) if path else None)
 
 
+def sent_step(task: ScheduledTask) -> str:
+    """The same of a step with inputs, whose success needs a driver that saw what was read: what it makes, and
+    by which code. Empty for all others: who comes later waits for the lease of their artifact."""
+    call = task.call
+    return "" if call is None or call.mutable or not task.inputs else f"{call.identity}.{call.code}"
+
+
 def _read(path: str, seen: FileRecord | None, workdir: str, flowdir: str) -> FileRecord | None:
     return seen if seen is not None and seen.digest else look_at(path, None, None, workdir, flowdir=flowdir)
 
@@ -31,7 +38,8 @@ def answer_in_flight(
 ) -> Answer:
     """Adopted where its job does what the task would do; else the job is ended, and the task runs anew."""
     try:
-        same = not forced and flight.identity == sent_identity(task, look, workdir, flowdir)
+        own = sent_step(task) if task.call is not None else sent_identity(task, look, workdir, flowdir)
+        same = not forced and flight.identity == own
     except DiskError:
         same = False
     why = JobInFlight(run=flight.run, job=flight.job, backend=flight.backend, other=not same)

@@ -90,6 +90,8 @@ class Own:
         if answer.verdict is Verdict.SKIPPED and not forced:
             return answer
         self.live.append(task.id)
+        if task.inputs and (flying := self._flying(task, key, forced)) is not None:
+            return flying
         reasons = answer.reasons if answer.verdict is Verdict.WILL_RUN else ()
         if task.inputs and answer.verdict is Verdict.UP_TO_DATE and answer.note != "drifted":
             reasons = self._by_inputs(task, key, evidence)
@@ -109,13 +111,8 @@ class Own:
     def _answer(self, task: ScheduledTask, key: str, evidence: Evidence | None) -> Answer:
         options = self._options
         forced = options.force_all or task.id in options.forced
-        if self._past.flights and (flight := self._past.flights.get(key)) is not None:
-            from treadle.decide.flight import answer_in_flight  # where nothing is in flight it does without
-
-            look = self._facts.look_for(task)
-            self.firm.append(task.id)
-            self.flying.append(task.id)
-            return answer_in_flight(task, flight, look, options.workdir, options.flowdir, forced=forced)
+        if (flying := self._flying(task, key, forced)) is not None:
+            return flying
         last = self._past.last(key)
         if evidence is None and last is None and not forced:
             evidence = self._adopted(task)
@@ -134,6 +131,17 @@ class Own:
         if not note and self._facts.unread and self._is_unread(task):
             note = "unread"
         return _NOTED.get(note) or Answer(Verdict.UP_TO_DATE, note=note)
+
+    def _flying(self, task: ScheduledTask, key: str, forced: bool) -> Answer | None:
+        """What becomes of the job of an earlier run that is at this task; None: there is none."""
+        if not self._past.flights or (flight := self._past.flights.get(key)) is None:
+            return None
+        from treadle.decide.flight import answer_in_flight  # where nothing is in flight it does without
+
+        look, options = self._facts.look_for(task), self._options
+        self.firm.append(task.id)
+        self.flying.append(task.id)
+        return answer_in_flight(task, flight, look, options.workdir, options.flowdir, forced=forced)
 
     def _will_be_as_it_was(self, why: AnyReason) -> bool:
         """An input that its maker makes again is not judged by what someone else left in its place."""

@@ -20,6 +20,7 @@ class Abilities(Struct, frozen=True, kw_only=True):
     arrays: bool = False
     accounting: bool = False
     adoption: bool = False  # jobs outlive the driver and can be found by name
+    adopts_steps: bool = False  # those of steps, too
     gpus: bool = False
     memory_limits: bool = False
     batch: bool = False  # a batch system: latency, outages and queues are normal

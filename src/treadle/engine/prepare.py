@@ -10,7 +10,7 @@ from treadle.base.errors import DiskError
 from treadle.base.files import is_there, make_parents, remove, write_whole
 from treadle.base.layout import RunFolder
 from treadle.base.names import job_name
-from treadle.decide.flight import sent_identity
+from treadle.decide.flight import sent_identity, sent_step
 from treadle.decide.look import look_at
 from treadle.engine.attempt import Attempt
 from treadle.engine.backend import Adoptee, ExecutorBackend, Submission, part_for
@@ -72,7 +72,9 @@ class Preparer:
         """The event of a launch; `before` are the outputs that stand there."""
         part = part_for(self._backend, launch.task)
         identity = ""
-        if part.abilities.adoption and launch.task.call is None:
+        if launch.task.call is not None:
+            identity = sent_step(launch.task) if part.abilities.adopts_steps else ""
+        elif part.abilities.adoption:
             identity = self._identity(launch.task)
         return AttemptSubmitted(
             time=now,

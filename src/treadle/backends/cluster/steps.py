@@ -1,7 +1,8 @@
 """Python steps as jobs of a scheduler: each is the command of a worker, whose answer is a file.
 
 A worker on a node holds the lease of its artifact by itself, so a step whose driver was killed goes on, and
-the next driver waits for it as for anybody else's.
+the next driver waits for it as for anybody else's. One with inputs is taken over: what its job noted of them
+is the evidence.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class SteppedCluster:
         self._inner = inner
         self._steps = RemoteSteps(book, unsafe_locks=unsafe_locks, mask=mask)
         self._sent: set[str] = set()
+        self._adopted: set[str] = set()
         self._runs: dict[str, tuple[RunFolder, int]] = {}
         self._news = Either([inner.fileno(), self._steps.reader])
 
@@ -62,7 +64,7 @@ class SteppedCluster:
 
     @property
     def abilities(self) -> Abilities:
-        return self._inner.abilities
+        return replace(self._inner.abilities, adopts_steps=True)
 
     def render_script(self, submission: Submission) -> str:
         return self._inner.render_script(submission)
@@ -103,11 +105,7 @@ class SteppedCluster:
             CLIENT: current_client().address,
             **self._steps.env(submission.task.id),
         }
-        task = submission.task
-        command = ScheduledTask(
-            id=task.id, rule=task.rule, inputs=task.inputs, policy=task.policy, needs=task.needs
-        )
-        return replace(submission, task=command, argv=worker_argv(path), env=env)
+        return replace(submission, task=_command(submission.task), argv=worker_argv(path), env=env)
 
     def poll(self, jobs: Sequence[str]) -> list[JobReport]:
         reports = [self._told(one) for one in self._inner.poll(jobs)]
@@ -126,11 +124,25 @@ class SteppedCluster:
         with suppress(DiskError):
             remove(run.payload(n))
             remove(run.result(n))
+        if answer is not None and answer.holder is not None and report.job in self._adopted:
+            answer = None  # the next attempt waits for whoever that is
         told = self._steps.settle(report.job, answer, report.outcome)
-        return replace(told, job_id=report.job_id)
+        return replace(told, job_id=report.job_id, written=report.written if answer is not None else None)
 
     def adopt(self, batch: Sequence[Adoptee]) -> list[Accepted | Refused]:
-        return self._inner.adopt(batch)
+        commands = [
+            one
+            if one.submission.task.call is None
+            else replace(one, submission=replace(one.submission, task=_command(one.submission.task)))
+            for one in batch
+        ]
+        answers = self._inner.adopt(commands)
+        for one, answer in zip(batch, answers, strict=True):
+            if one.submission.task.call is not None and isinstance(answer, Accepted):
+                self._runs[answer.job] = (one.run, one.submission.n)
+                self._adopted.add(answer.job)
+                self._steps.began(one.submission, answer.job)
+        return answers
 
     def cancel(self, jobs: Sequence[str], *, force: bool = False) -> None:
         self._inner.cancel(jobs, force=force)
@@ -160,3 +172,8 @@ class SteppedCluster:
         self._news.close()
         self._steps.close()
         self._inner.close()
+
+
+def _command(task: ScheduledTask) -> ScheduledTask:
+    """A step as the scheduler's backend sees it: a command that reads files and declares no outputs."""
+    return ScheduledTask(id=task.id, rule=task.rule, inputs=task.inputs, policy=task.policy, needs=task.needs)
