@@ -71,6 +71,10 @@ def test_fields_of_small_tables_are_named(found: dict[str, Field]) -> None:
     assert [name for name in found if not re.search(rf"\b{name}\b", PAGE)] == []
 
 
+def test_every_field_of_references_is_told_of() -> None:
+    assert set(re.findall(r"`([a-z_]+)`", part("[[references]]"))).issuperset(fields.REFERENCE)
+
+
 def test_every_field_of_scatter_and_transform_is_told_of() -> None:
     told = set(re.findall(r"`([a-z_]+)`", part("Scatter and transform")))
     for table in (fields.SCATTER, fields.TRANSFORM, fields.SPLIT, fields.COMBINE):

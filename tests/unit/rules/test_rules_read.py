@@ -176,7 +176,6 @@ def test_a_single_table_where_an_array_is_wanted_says_so() -> None:
 @pytest.mark.parametrize(
     "table",
     [
-        '[[references]]\nname = "r"',
         "[resource_budget]\nthreads = 3",
         '[[execution_group]]\nname = "g"',
     ],

@@ -20,6 +20,19 @@ from treadle.rules.toml.section import LONGEST_NAME, Findings, Section, clip, fo
 _GROUP = re.compile(r"[A-Za-z0-9_-]+\Z")  # what the end of a config key may be
 _WANTED = "a text, a number, true or false, or a list of these"
 
+_LAYOUT = {
+    "reference_fasta": "genome.fa",
+    "gene_annotation": "genes.gtf",
+    "bwa_index": "bwa/genome.fa",
+    "bwamem2_index": "bwamem2/genome.fa",
+    "bowtie2_index": "bowtie2/genome.fa",
+    "star_index": "star",
+    "hisat2_index": "hisat2/genome.fa",
+    "minimap2_index": "genome.fa.mmi",
+    "gatk_dict": "genome.dict",
+    "samtools_faidx": "genome.fa.fai",
+}
+
 
 class Config(Struct, frozen=True):
     """The keys of a workflow: resolved values, declarations, and which are secret."""
@@ -45,13 +58,15 @@ def read_config(
     *,
     override: bool = False,
     gaps: Sequence[Gap] = (),
+    references: Mapping[str, Section] = {},
 ) -> Config:
     """The config of a workflow; everything wrong with it is reported.
 
     `given` are the (key, text) of the command line; the last of two for one key counts. `must_exist`
     looks from `workdir`. `profiles` fill keys that have no value, or with `override` replace those that have;
     the last of them counts most. `gaps` fill what is open then, the first of them counts most; keys that one
-    of them declares are declared.
+    of them declares are declared. `references` are `[[references]]` by name: each is a key as well, unless
+    the user has one of that name, and so are the standard paths below a `reference_dir`.
     """
     values, declared = _written(section)
     homes = dict.fromkeys([key for key in values if key not in declared], section)  # a default sets nothing
@@ -62,11 +77,15 @@ def read_config(
                 values[key], homes[key] = value, profile
     homes = fillers | homes
     texts = dict(given)
-    values |= _given(section, texts, values, declared)
+    values |= _given(section, texts, values, declared, references)
+    outputs = {name: one.table["output"] for name, one in references.items()}
+    values = {**_standard_paths(values), **outputs, **values}
     values |= engine_keys(values, sources)
     _check_required(section.findings, {*values, *texts}, declared)
     secret = {name for name, one in declared.items() if one.sensitive}
-    places = {key: one.place for key, one in declared.items()}
+    places = {name: one.place("output") for name, one in references.items()}
+    places |= dict.fromkeys(_LAYOUT, homes.get("reference_dir", section).place("reference_dir"))
+    places |= {key: one.place for key, one in declared.items()}
     places |= {key: section.place(key) for key in section.table}
     places |= {key: home.place(key) for key, home in homes.items()}
     values, secret = resolve(values, secret, places, section.findings)
@@ -186,13 +205,17 @@ def _range(inner: Section, text: str | None, kind: str) -> tuple[float, float] |
 
 
 def _given(
-    section: Section, texts: Mapping[str, str], values: Mapping[str, Value], declared: Mapping[str, Declared]
+    section: Section,
+    texts: Mapping[str, str],
+    values: Mapping[str, Value],
+    declared: Mapping[str, Declared],
+    references: Mapping[str, Section],
 ) -> dict[str, Value]:
     """The values of the command line, read by the declared type or that of the value they replace."""
     taken: dict[str, Value] = {}
     for key, text in texts.items():
         place = Place("the command line", 0, "", clip(key))
-        known = key in values or key in declared
+        known = key in values or key in declared or key in references
         if not known and not (NAME.match(key) and _is_read(key, section.findings.sources)):
             hint = section.findings.guess(key, [*values, *declared])
             message = f"there is no config key '{clip(key)}' to set"
@@ -225,6 +248,13 @@ def _check_required(findings: Findings, known: set[str], declared: Mapping[str, 
             message = f"the config key '{key}' is required, but has no value{about}"
             hint = f"give it with --config {key}=VALUE"
             findings.error("config-required", message, one.place, hint)
+
+
+def _standard_paths(values: Mapping[str, Value]) -> dict[str, Value]:
+    """The keys that come with a `reference_dir`: where genomes and indexes usually stand below it."""
+    if not isinstance(values.get("reference_dir"), str):
+        return {}
+    return {key: f"{{config.reference_dir}}/{path}" for key, path in _LAYOUT.items()}
 
 
 def engine_keys(config: Mapping[str, Value], sources: Iterable[Source]) -> dict[str, Value]:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from treadle.rules.file.cross_checks import check_rules
 from treadle.rules.file.extends import Table, extended
 from treadle.rules.file.naming import joined, meant
+from treadle.rules.file.references import references, with_references
 from treadle.rules.file.rule_table import rule
 from treadle.rules.file.views import View, shared_pools
 from treadle.rules.profile.overrides import Override, check_overrides
@@ -30,6 +31,12 @@ def read_rules(
         rule(one.section, views[one.module].house, extends=one.extends, template=_may_lack_a_command(one))
         for one in tables
     ]
+    built = [
+        one
+        for view in views
+        for one in references(view.part.tables.many("references"), view.house, view.config)
+    ]
+    read = with_references(read, built, views, findings)
     known = {one.name for one in read}
     if len(views) > 1:
         read = [_understood(one, views[one.module].part.namespace, known) for one in read]

@@ -19,6 +19,7 @@ from treadle.rules.file.all_rules import read_rules
 from treadle.rules.file.head import Head
 from treadle.rules.file.head_texts import on_end_text
 from treadle.rules.file.parts import Part, gather_parts
+from treadle.rules.file.references import reference_keys
 from treadle.rules.file.step_modules import step_modules
 from treadle.rules.file.views import (
     inherited,
@@ -176,13 +177,14 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
             [one.tables.one("config") for one in layers.profiles],
             override=layers.override,
             gaps=gaps,
+            references=reference_keys(parts),
         )
 
     views = views_of(parts, heads, constraints, read_configs(parts, config_with), overrides, folder)
     head, config = heads[0], views[0].config
     on_end = on_end_text(tables.one("workflow"), head.on_end, config)
     rules = read_rules(views, overrides, findings)
-    if not any(document.values.get(name) for name in ("rules", "include", "steps")):
+    if not any(document.values.get(name) for name in ("rules", "references", "include", "steps")):
         hint = "add one: [[rules]] with a name, an output and a shell command"
         findings.error("no-rules", "this workflow has no rules", Place(document.file), hint)
     return Workflow(

@@ -239,6 +239,17 @@ RULE: Fields = {
     "resource_hint": _NOTHING,
 }
 
+REFERENCE: Fields = {
+    "name": _NAME,
+    "source": _PATH,
+    "output": _PATH,
+    "build": _COMMAND,
+    "threads": _COUNT,
+    "memory": _SIZE,
+    "environment": _NOT_YET,
+    "description": _TEXT,
+}
+
 PAIR: Fields = {
     "pair_id": _VALUE,
     "experiment": _VALUE,
@@ -344,7 +355,7 @@ TOP: dict[str, Top] = {
     "values": Top(VALUE_LIST, array=True),
     "tables": Top(FREE_TABLE, array=True),
     "wildcard_constraints": Top(),
-    "references": _LATER_ARRAY,
+    "references": Top(REFERENCE, array=True),
     "steps": Top(STEPS, array=True),
     "env_groups": Top(),
     "resource_groups": Top(),
@@ -395,6 +406,7 @@ HOMES: dict[str, Fields] = {
     "[rules.transform]": TRANSFORM,
     "[rules.transform.split]": SPLIT,
     "[rules.transform.combine]": COMBINE,
+    "[[references]]": REFERENCE,
     "[defaults]": DEFAULTS,
     "[rules.environment]": ENVIRONMENT,
     "[cluster]": CLUSTER,
