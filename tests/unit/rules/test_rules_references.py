@@ -172,3 +172,22 @@ def test_a_reference_dir_brings_the_usual_paths_below_it() -> None:
     assert config["minimap2_index"] == "/data/g/genome.fa.mmi"
     assert config["star_index"] == "own"
     assert "reference_fasta" not in read_text(HEAD + USE).config
+
+
+def test_references_and_the_parts_of_a_transform_run_in_the_environment_of_the_defaults_or_their_own() -> (
+    None
+):
+    own = reference("cp {input} {output}", more='environment = { modules = ["bwa"] }')
+    parted = """
+        [[rules]]
+        name = "parted"
+        output = ["p.txt"]
+        [rules.transform]
+        map = "echo {a} > {output}"
+        split = { by = "a", values = [1] }
+        combine = { aggregate = true }
+    """
+    text = '[defaults]\nenvironment = { modules = ["gcc"] }\n' + own + parted
+    found = {rule.name: rule.policy.environment for rule in read_text(HEAD + text).rules}
+    assert None not in found.values()
+    assert found["reference::ix"] != found["parted"] == found["parted.map"]

@@ -9,6 +9,8 @@ from treadle.rules.environment.table import Environments
 from treadle.rules.toml.kinds import wrong
 from treadle.rules.toml.section import Section, clip
 
+_COMMANDS = ("shell", "script", "transform", "build")  # what runs: a rule without any has no environment
+
 
 class Choice:
     """`groups` is `[env_groups]`, `default` the `environment` of `[defaults]` (None: there is none); the
@@ -53,6 +55,6 @@ class Choice:
                 "unknown-environment", f"there is no environment group '{clip(name)}'", "env_group", hint=hint
             )
             return None
-        if self._default is None or not ("shell" in got or "script" in got):
+        if self._default is None or not any(key in got for key in _COMMANDS):
             return None
         return self._environments.read(self._default, "", gpus)

@@ -82,7 +82,10 @@ def _reference(section: Section, house: House, config: Config) -> Rule | None:
         resources=asked,
         memory_text=memory_text,
         policy=Policy(
-            shell=house.shell, digest_limit=house.digest_limit, description=got.get("description", "")
+            shell=house.shell,
+            environment=house.environments.of_rule(section, got, 0) if house.environments else None,
+            digest_limit=house.digest_limit,
+            description=got.get("description", ""),
         ),
         secrets=house.secrets,
         place=section.place(),

@@ -246,7 +246,7 @@ REFERENCE: Fields = {
     "build": _COMMAND,
     "threads": _COUNT,
     "memory": _SIZE,
-    "environment": _NOT_YET,
+    "environment": Field(Kind.TABLE, inside=ENVIRONMENT),
     "description": _TEXT,
 }
 
