@@ -21,6 +21,7 @@ check: $(VENV)/.installed-test
 
 docs: $(VENV)/.installed-test
 	$(BIN)/python docs/make_commands.py
+	$(BIN)/python docs/make_codes.py
 
 bench: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/run.py --help

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.api.pipe import Planned, Request, plan_of, this_machine
+from treadle.api.pipe import Planned, Request, plan_of
+from treadle.api.view import beyond_here
 from treadle.base.errors import PlanError, UserError
 from treadle.base.place import Diagnostic, Severity
 from treadle.decide.facts import gather
@@ -33,7 +34,8 @@ def check(request: Request, *, inputs: bool = False) -> Checked:
         planned = plan_of(replace(request, strict=False))
     except UserError as error:
         return Checked(errors=error.diagnostics)
-    found = [*planned.warnings, *smells(planned.workflow, planned.plan, this_machine())]
+    found = [*planned.warnings, *smells(planned.workflow, planned.plan)]
+    found += beyond_here(planned.workflow, planned.workflow.rules)
     missing = _missing(planned)
     if not inputs:
         found += (replace(one, severity=Severity.WARNING) for one in missing)

@@ -6,7 +6,7 @@ Apart from the first half, so that runs of steps alone start without all that re
 from __future__ import annotations
 
 import os
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -24,7 +24,7 @@ from treadle.decide.reason import Decision
 from treadle.plan.select import select
 from treadle.plan.task import Resources, ScheduledPlan
 from treadle.records.past import Past
-from treadle.rules.schema import Workflow
+from treadle.rules.schema import Rule, Workflow
 
 if TYPE_CHECKING:
     from treadle.rules.expand.expansion import Expansion
@@ -203,12 +203,17 @@ def _beyond_this_machine(planned: Planned, decision: Decision) -> tuple[Diagnost
     if not planned.workflow.rules:
         return ()
     run = {planned.plan.tasks[task].rule for task in decision.to_run()}
-    asking = [rule for rule in planned.workflow.rules if rule.name in run and rule.resources != Resources()]
+    return beyond_here(planned.workflow, [rule for rule in planned.workflow.rules if rule.name in run])
+
+
+def beyond_here(workflow: Workflow, rules: Sequence[Rule]) -> tuple[Diagnostic, ...]:
+    """Requests of these rules which the site, or this machine where they would run on it, cannot meet."""
+    asking = [rule for rule in rules if rule.resources != Resources()]
     if not asking:
         return ()
     from treadle.rules.smells import too_large
 
-    cluster = planned.workflow.cluster
+    cluster = workflow.cluster
     if cluster is not None and cluster.backend != "local":
         from treadle.rules.profile.partitions import beyond_site
 

@@ -24,7 +24,7 @@ class Machine(Struct, frozen=True):
     gpus: int
 
 
-def smells(workflow: Workflow, plan: ScheduledPlan, machine: Machine) -> list[Diagnostic]:
+def smells(workflow: Workflow, plan: ScheduledPlan) -> list[Diagnostic]:
     """All that smells, rule by rule in the order of the file."""
     tasks: dict[str, list[ScheduledTask]] = {rule.name: [] for rule in workflow.rules}
     for task in plan.tasks.values():
@@ -34,7 +34,6 @@ def smells(workflow: Workflow, plan: ScheduledPlan, machine: Machine) -> list[Di
     for rule in workflow.rules:
         found += _unreachable(rule, tasks[rule.name])
         found += unread.of(rule, tasks[rule.name])
-        found += too_large(rule, machine)
         found += _paths_that_are_no_inputs(rule, tasks[rule.name], workflow)
     return found
 

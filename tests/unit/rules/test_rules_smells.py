@@ -11,7 +11,7 @@ from treadle.plan.build import build
 from treadle.rules.expand.expand import expand
 from treadle.rules.file.read import read_text
 from treadle.rules.pattern.listing import DiskListing
-from treadle.rules.smells import Machine, smells
+from treadle.rules.smells import Machine, smells, too_large
 
 MACHINE = Machine(threads=8, memory=16 * 1024**3, gpus=1)
 HEAD = '[workflow]\nname = "w"\nstrict_shell = true\n'
@@ -20,7 +20,7 @@ HEAD = '[workflow]\nname = "w"\nstrict_shell = true\n'
 def smelled(tmp_path: Path, text: str, machine: Machine = MACHINE) -> list[Diagnostic]:
     workflow = read_text(HEAD + text, "w.oxoflow", str(tmp_path))
     plan = build("w", expand(workflow, DiskListing(str(tmp_path))).drafts)
-    found = smells(workflow, plan, machine)
+    found = [*smells(workflow, plan), *(one for rule in workflow.rules for one in too_large(rule, machine))]
     assert all(one.severity is Severity.WARNING for one in found)
     return found
 
