@@ -77,9 +77,7 @@ def workflow_schema() -> Schema:
         "resource_groups": _KINDS[Kind.COUNTS],
     }
     found = _whole("Workflow file of Treadle (.oxoflow)", TOP, shapes)
-    for name in ("workflow", "rules"):
-        one = found["properties"][name]
-        one.get("items", one)["required"] = ["name"]
+    found["properties"]["rules"]["items"]["required"] = ["name"]  # of [workflow] only main files need one
     return found
 
 
