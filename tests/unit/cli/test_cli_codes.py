@@ -36,7 +36,15 @@ NOT_SHOWN = {
     ),
 }
 # Of other commands than `check`.
-ELSEWHERE = {"cannot-format", "gpus-not-there", "nodes-not-there", "started-task-changed", "group-too-small"}
+ELSEWHERE = {
+    "no-tool",
+    "environment-not-there",
+    "cannot-format",
+    "gpus-not-there",
+    "nodes-not-there",
+    "started-task-changed",
+    "group-too-small",
+}
 
 
 def found(one: Explained, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Diagnostic]:
