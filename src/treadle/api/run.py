@@ -236,6 +236,7 @@ def _drive(
                 known=view.facts.records,
                 digest=head["digest"],
                 source=source,
+                fewer=view.expansion.fewer,
                 adopted=jobs.jobs if jobs is not None else None,
                 after=jobs.after if jobs is not None else 0,
             )

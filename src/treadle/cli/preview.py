@@ -120,6 +120,7 @@ def summary_lines(view: View, printer: Printer, again: Again) -> Iterator[str]:
     yield from _to_grow(view, to_run)
     yield from _kept(view)
     yield from _unread(view)
+    yield from _partial(view)
     yield from _deleted(view, again)
 
 
@@ -257,6 +258,14 @@ def _unread(view: View) -> Iterator[str]:
     number = sum(answer.note == "unread" for answer in answers)
     if number:
         yield f"{count(number, 'task')} up to date by size and time alone: too large to be read"
+
+
+def _partial(view: View) -> Iterator[str]:
+    """Results that stand, but lack something."""
+    tasks = [task for task, answer in view.decision.answers.items() if answer.note == "partial"]
+    if tasks:
+        verb = "is" if len(tasks) == 1 else "are"
+        yield f"{listed(tasks)} {verb} partial: made without inputs whose tasks had failed"
 
 
 def _about(sources: Iterable[RuleInfo], shown: Collection[str]) -> dict[str, str]:

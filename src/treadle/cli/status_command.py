@@ -15,7 +15,7 @@ from treadle.base.units import format_duration
 from treadle.cli.again import Again
 from treadle.cli.live import has_log, log_of
 from treadle.cli.printer import Printer
-from treadle.cli.words import RUN_STATES, count, ends_of, listed, outcome
+from treadle.cli.words import RUN_STATES, count, ends_of, listed, notice, outcome
 from treadle.records.event import End
 from treadle.records.journal import read_journal
 from treadle.records.past import journaled_runs
@@ -162,6 +162,7 @@ def _object(tally: Tally, folder: RunFolder) -> dict[str, Any]:
             for one in tally.failures
         ],
         "blocked": tally.blocked,
+        "partial": [one.task for one in tally.partial],
     }
 
 
@@ -189,6 +190,8 @@ def _lines(tally: Tally, folder: RunFolder, printer: Printer, again: Again) -> I
             yield f"    blocks {count(len(blocked), 'task')}: {listed(blocked, 3)}"
         if has_log(folder, failure):
             yield f"    {again.records('logs', failure.task)}"
+    for one in tally.partial:
+        yield printer.style(f"  {notice(one).removeprefix('warning: ')}", "yellow")
 
 
 def _waiting(tally: Tally) -> Iterator[str]:

@@ -117,6 +117,8 @@ def reason(one: r.AnyReason) -> str:
             return f"input {path} is new"
         case r.InputVanished(path=path):
             return f"input {path} is no longer one of its inputs"
+        case r.PartialResult(missing=missing):
+            return f"its last result is partial: it was made without {listed(missing)}"
         case r.OutputMissing(path=path):
             return f"output {path} is missing"
         case r.OutputChanged(path=path):
@@ -161,6 +163,7 @@ _AS_LEFT = "its command, inputs and outputs are as"
 UP_TO_DATE = {
     "": f"{_AS_LEFT} its last success left them",
     "unread": f"{_AS_LEFT} its last success left them (large files by size and time: they are not read)",
+    "partial": f"{_AS_LEFT} its last success left them, but that lacked inputs whose tasks had failed",
     "adopted": f"{_AS_LEFT} they were when --adopt took them over: no run that is recorded made them",
     "touched": f"{_AS_LEFT} they were when treadle touch recorded them",
     "made": "its environment is made, or nothing that will run needs it",
@@ -206,6 +209,8 @@ def reason_kind(one: r.AnyReason) -> str:
             return f"{'command' if part == 'text' else part} changed"
         case r.InputChanged() | r.InputAppeared() | r.InputVanished():
             return "inputs changed"
+        case r.PartialResult():
+            return "partial result"
         case r.OutputMissing():
             return "output missing"
         case r.OutputChanged():
@@ -335,6 +340,9 @@ def notice(event: Noticed) -> str:
             return f"{event.task} waits: {values.get('holder')} is making it ({values.get('path')})"
         case "result_taken":
             return f"note: {event.task} was made meanwhile by {values.get('maker')}, and is taken as it is"
+        case "partial":
+            more = f" and {values['more']} more" if values.get("more") else ""
+            return f"warning: {event.task} is partial: it was made without {values.get('lost')}{more}"
         case "set_aside":
             beside = values.get("aside", "").rpartition("/")[2]
             return f"note: {values.get('path')} was set aside as {beside}"

@@ -96,5 +96,7 @@ def _fall(plan: ScheduledPlan, own: Own, cascade: Cascade, below: Mapping[str, s
             roots[task] = upstream.root
         if task in needed:
             reasons.append(needed[task])
+        if task in own.partial:
+            reasons.append(own.partial[task])
         own.refreshed.pop(task, None)
         own.answers[task] = Answer(Verdict.WILL_RUN, tuple(reasons), may_cut_off=not sure)

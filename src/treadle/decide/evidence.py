@@ -6,7 +6,7 @@ difference in reasons.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,18 +38,20 @@ def take(
     later: Mapping[str, FileRecord] | None = None,
     foreign: tuple[str, ...] = (),
     note: str = "",
+    partial: tuple[str, ...] = (),
 ) -> Evidence:
     """What a success leaves: inputs and script (under its path with tokens) as they were `before` the
     attempt, outputs as they were `after` it.
 
     `later` are inputs and script as they were after it, when they were looked at again: one that is
-    another by then makes the result stale. `foreign` as in the evidence.
+    another by then makes the result stale. `foreign` and `partial` as in the evidence.
     """
     stale: tuple[str, ...] = ()
     if later is not None:
         paths = (*task.inputs, task.command.script_file) if task.command.script_file else task.inputs
         stale = tuple([path for path in paths if _moved(before.get(path), later.get(path))])
-    return _written(task, _observe(task, before.get, after.get), stale, foreign, note)
+    found = _written(task, _observe(task, before.get, after.get), stale, foreign, note)
+    return replace(found, partial=partial) if partial else found
 
 
 def compare(task: ScheduledTask, evidence: Evidence, look: Look) -> tuple[AnyReason, ...]:
@@ -85,11 +87,12 @@ def examine(
     *,
     known: Look | None = None,
     tombstone: Look | None = None,
+    without: Collection[str] = (),
 ) -> tuple[tuple[AnyReason, ...], Evidence]:
     """`weigh` a task against the disk as it stands now, for cut-off in the middle of a run.
 
     `known` are records that spare a reading (those in the evidence always do), `tombstone` those of what
-    was removed on purpose. Raises `DiskError`.
+    was removed on purpose. Inputs in `without` count as not there. Raises `DiskError`.
     """
     own = {record.path: record for record in (*evidence.inputs, *evidence.outputs)}
     if evidence.script is not None:
@@ -99,6 +102,8 @@ def examine(
 
     def at_or_buried(path: str) -> FileRecord | None:
         nonlocal buried
+        if path in without:
+            return None
         found = at(path)
         if found is None and tombstone is not None:
             found = tombstone(path)
@@ -171,4 +176,5 @@ def _refreshed(old: Evidence, now: Evidence) -> Evidence:
         outputs=now.outputs,
         foreign=old.foreign,
         note=old.note,
+        partial=old.partial,
     )

@@ -20,6 +20,7 @@ from treadle.decide.reason import (
     NeverRan,
     OutputChanged,
     OutputMissing,
+    PartialResult,
     Verdict,
 )
 from treadle.decide.skips import Skips
@@ -30,7 +31,9 @@ from treadle.records.past import Last, Past
 if TYPE_CHECKING:
     from treadle.decide.steps import Artifacts
 
-_NOTED = {note: Answer(Verdict.UP_TO_DATE, note=note) for note in ("", "unread", "touched", "adopted")}
+_NOTED = {
+    note: Answer(Verdict.UP_TO_DATE, note=note) for note in ("", "unread", "touched", "adopted", "partial")
+}
 _FORCED = Forced()
 
 
@@ -38,8 +41,8 @@ class Own:
     """One walk over the selected tasks, in plan order.
 
     `answers` has all of them, as if nothing spread. Of those that are not skipped (`live`), `firm` run (or do
-    so already) for reasons of their own, and `evicted` have outputs that were removed on purpose but are up
-    to date.
+    so already) for reasons of their own, `evicted` have outputs that were removed on purpose but are up to
+    date, and the last results of `partial` lack something.
     """
 
     def __init__(self, plan: ScheduledPlan, facts: Facts, past: Past, options: Options) -> None:
@@ -54,6 +57,7 @@ class Own:
         self.refreshed: dict[str, Evidence] = {}
         self.adopted: dict[str, Evidence] = {}
         self.adoptable: list[str] = []
+        self.partial: dict[str, PartialResult] = {}
         self.notes: tuple[Diagnostic, ...] = ()
         self._artifacts: Artifacts | None = None
         self._spoiled: set[str] = set()  # outputs that someone else changed, and that will be made again
@@ -121,6 +125,9 @@ class Own:
             reasons = tuple([why for why in reasons if not self._will_be_as_it_was(why)])
         if forced:
             reasons = (*reasons, _FORCED)
+        if evidence is not None and evidence.partial and evidence.note != "touched":
+            self.partial[task.id] = PartialResult(missing=evidence.partial)
+            reasons = (*reasons, self.partial[task.id]) if reasons else ()
         if reasons:
             self.firm.append(task.id)
             self._spoiled.update(why.path for why in reasons if isinstance(why, OutputChanged))
@@ -128,6 +135,8 @@ class Own:
         if self._facts.evicted and not self._facts.evicted.isdisjoint(task.outputs):
             self.evicted[task.id] = tuple([path for path in task.outputs if path in self._facts.evicted])
         note = evidence.note if evidence is not None else ""
+        if task.id in self.partial:
+            note = "partial"
         if not note and self._facts.unread and self._is_unread(task):
             note = "unread"
         return _NOTED.get(note) or Answer(Verdict.UP_TO_DATE, note=note)

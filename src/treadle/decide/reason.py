@@ -85,6 +85,12 @@ class InputVanished(Reason, frozen=True, tag="input_vanished"):
     path: str
 
 
+class PartialResult(Reason, frozen=True, tag="partial_result"):
+    """Its last success was without these inputs: their tasks had failed."""
+
+    missing: tuple[str, ...] = ()
+
+
 class OutputMissing(Reason, frozen=True, tag="output_missing"):
     """A declared output is not there."""
 
@@ -199,6 +205,7 @@ AnyReason = (
     | InputChanged
     | InputAppeared
     | InputVanished
+    | PartialResult
     | OutputMissing
     | OutputChanged
     | OutputNeeded
@@ -223,8 +230,9 @@ class Answer(Struct, frozen=True):
     """The verdict on one task. `may_cut_off`: it may yet settle as unchanged, without running.
 
     `note` on a task that is up to date: `adopted` or `touched` (its evidence was taken over, nothing was
-    run), `unread` (a file above the digest limit was compared by size and time alone); on a step `drifted`
-    (the artifact of another identity is served) or `code_changed` (it was made by other code).
+    run), `partial` (its upstream failed in part, and it was made of the rest), `unread` (a file above the
+    digest limit was compared by size and time alone); on a step `drifted` (the artifact of another identity
+    is served) or `code_changed` (it was made by other code).
     """
 
     verdict: Verdict

@@ -17,7 +17,7 @@ class Attempt:
     the job holds nothing but a watch for who is at it now. `folder` is that of the run that submitted it.
     `adopted`: an earlier driver looked at its inputs; `anew`: its end is only waited for, whatever it makes.
     `shown` is what was told of it last while it waited. `scratch` is the folder of its private folder, where
-    that is one of this machine.
+    that is one of this machine. `whole` and `lost` as in `Launch`.
     """
 
     __slots__ = (
@@ -30,6 +30,7 @@ class Attempt:
         "exclude",
         "folder",
         "job",
+        "lost",
         "n",
         "name",
         "resources",
@@ -40,6 +41,7 @@ class Attempt:
         "standing",
         "submission",
         "task",
+        "whole",
     )
 
     def __init__(
@@ -70,4 +72,6 @@ class Attempt:
         self.adopted = False
         self.anew = False
         self.scratch = ""
+        self.whole: ScheduledTask | None = None
+        self.lost: tuple[str, ...] = ()
         self.shown = ("", "", "")

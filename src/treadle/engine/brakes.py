@@ -59,9 +59,12 @@ class Brakes:
         self.mode = Mode.GOING
         self.exit_code = 0
 
-    def required_failure(self) -> Stop | None:
-        """A task failed that the run's verdict hangs on."""
+    def required_failure(self, *, borne: bool = False) -> Stop | None:
+        """A task failed that the run's verdict hangs on; `borne`: what needs it goes on without it, and so
+        does the run, unless it is to stop at the first failure or after so many."""
         self.exit_code = self.exit_code or 1
+        if borne and not self._settings.fail_fast and not self._settings.max_failures:
+            return None
         self._failures += 1
         if self._failures < self._settings.bearable or self.mode is not Mode.GOING:
             return None

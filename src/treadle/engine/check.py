@@ -241,8 +241,15 @@ class Eyes:
             if not record.digest and readable(record, limit):
                 yield Reading(record, self.place(path), limit, made=True)
 
-    def evidence(self, made: Made, read: Iterable[FileRecord]) -> Evidence:
-        """What the success leaves, with the contents that were read."""
+    def evidence(
+        self,
+        made: Made,
+        read: Iterable[FileRecord],
+        whole: ScheduledTask | None = None,
+        lost: tuple[str, ...] = (),
+    ) -> Evidence:
+        """What the success leaves, with the contents that were read; of a gather that went on without some
+        of its inputs (`lost`) it is that of the `whole` task."""
         fresh = {record.path: record for record in read}
         if fresh:
             self.learn(fresh.values())
@@ -250,7 +257,8 @@ class Eyes:
             after = {path: fresh.get(path, record) for path, record in made.after.items()}
         else:
             before, after = made.before, made.after
-        evidence = take(made.task, before, after, later=made.later, foreign=made.foreign)
+        task = made.task if whole is None else whole
+        evidence = take(task, before, after, later=made.later, foreign=made.foreign, partial=lost)
         if made.moved:
             evidence = replace(evidence, stale=tuple(dict.fromkeys((*evidence.stale, *made.moved))))
         self.foreign.update(made.foreign)

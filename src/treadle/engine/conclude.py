@@ -170,7 +170,11 @@ class Concluder:
         doubted: bool = False,
     ) -> None:
         task = attempt.task
-        evidence = self._eyes.evidence(made, read)
+        evidence = self._eyes.evidence(made, read, attempt.whole, attempt.lost)
+        if attempt.lost:
+            told = ", ".join(attempt.lost[:_SHOWN])
+            more = str(len(attempt.lost) - _SHOWN) if len(attempt.lost) > _SHOWN else ""
+            self._inbox.note("partial", task.id, lost=told, more=more)
         for path in made.untouched:
             self._inbox.note("output_untouched", task.id, path=path)
         for path in evidence.stale:

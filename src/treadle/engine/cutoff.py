@@ -7,7 +7,7 @@ from typing import Any
 
 from treadle.base.errors import DiskError
 from treadle.decide.evidence import examine
-from treadle.decide.reason import InputChanged, NeverRan
+from treadle.decide.reason import InputChanged, InputVanished, NeverRan
 from treadle.engine.aside import Aside
 from treadle.engine.check import SMALL, Eyes
 from treadle.engine.inbox import Inbox
@@ -43,6 +43,9 @@ class Examiner:
         if evidence is None:
             self._inbox.tell(Examined(task.id, command.round, (NeverRan(),)))
             return
+        if command.lost and command.lost != evidence.partial:
+            self._inbox.tell(Examined(task.id, command.round, (InputVanished(path=command.lost[0]),)))
+            return
         work = partial(
             examine,
             task,
@@ -51,6 +54,7 @@ class Examiner:
             self._eyes.flowdir,
             known=self._eyes.known,
             tombstone=self._undertaker.tombstone,
+            without=command.lost,
         )
         then = partial(self._end, command, evidence)
         try:

@@ -20,11 +20,12 @@ from treadle.engine.news import (
     Wait,
     WatchDisk,
 )
-from treadle.engine.node import Node, Old, State
+from treadle.engine.node import Fewer, Node, Old, State, lost_inputs
 from treadle.engine.passing import Passing
 from treadle.engine.ready import ReadyQueue
 from treadle.engine.story import MachineError, Story
 from treadle.engine.tell import Teller
+from treadle.plan.task import ScheduledTask
 from treadle.records.event import End, EndReason, Evidence, Outcome, TaskSettled
 
 _HELD = (State.SUBMITTED, State.RUNNING)
@@ -35,8 +36,9 @@ _CANCELLED = Outcome(reason=EndReason.CANCELLED)
 class Ending(ABC):
     """The tasks of one run by where they stand, and the ways that lead out of it."""
 
-    def __init__(self, settings: Settings, budget: Budget) -> None:
+    def __init__(self, settings: Settings, budget: Budget, fewer: Fewer | None = None) -> None:
         self.settings = settings
+        self._fewer = fewer
         self.budget = budget
         self.counts: dict[End, int] = dict.fromkeys(End, 0)
         self.failures: dict[str, TaskSettled] = {}
@@ -130,9 +132,10 @@ class Ending(ABC):
             self._release_dependents(node)
         elif end is End.FAILED:
             self.failures[task.id] = event
-            self._block(node.dependents, task.id)
+            going_on = self._block(node, task.id)
             if task.policy.required:
-                self._stop(self._brakes.required_failure())
+                self._stop(self._brakes.required_failure(borne=bool(going_on)))
+            self._go_on(going_on)
 
     def _forget(self, node: Node) -> None:
         """Of a task that has ended its end is all that batches to come ask for."""
@@ -152,24 +155,63 @@ class Ending(ABC):
         """Judged, or being judged, while a need was dormant: that need's return changes nothing."""
         return node.task.id in self._dormant or node.task.id in self._examined
 
-    def _block(self, first: Sequence[Node], cause: str) -> None:
-        """Tasks that need one which failed can never start, nor can those that need them."""
-        reached = [first]
+    def _block(self, failed: Node, cause: str) -> list[Node]:
+        """Tasks that need one which failed can never start, nor can those that need them; but gathers that
+        may lack some of what they gather: these are given back."""
+        bearing = []
+        reached = [failed]
         while reached:
-            for dependent in reached.pop():
+            need = reached.pop()
+            for dependent in need.dependents:
                 if type(dependent.state) is End or (self._again and self._has_begun(dependent)):
                     continue
-                task = dependent.task
-                dependent.state = End.BLOCKED
-                self.counts[End.BLOCKED] += 1
-                self._open -= 1
-                self.blocked[task.id] = cause
-                self._dormant.pop(task.id, None)
-                self._examined.discard(task.id)
-                self._tell.settled(task, End.BLOCKED, cause=cause)
-                if self.settings.forget:
-                    self._forget(dependent)
-                reached.append(dependent.dependents)
+                if self._bears(dependent, need):
+                    bearing.append(dependent)
+                else:
+                    self._fall(dependent, cause)
+                    reached.append(dependent)
+        return [node for node in bearing if type(node.state) is State]
+
+    def _fall(self, node: Node, cause: str) -> None:
+        """It can never start: `cause` is the task that failed."""
+        task = node.task
+        node.state = End.BLOCKED
+        self.counts[End.BLOCKED] += 1
+        self._open -= 1
+        self.blocked[task.id] = cause
+        self._dormant.pop(task.id, None)
+        self._examined.discard(task.id)
+        self._tell.settled(task, End.BLOCKED, cause=cause)
+        if self.settings.forget:
+            self._forget(node)
+
+    def _bears(self, node: Node, need: Node) -> bool:
+        """Whether a task can do without what this need of it would have made."""
+        task = node.task
+        if not (task.policy.allow_missing or task.policy.allow_missing_part):
+            return False
+        others = task.ordered if (making := _making(task)) is None else {*task.ordered, making}
+        upstream = len(task.needs) - len(others)
+        if need.task.id in others or need.state is End.CANCELLED:
+            return False
+        node.lost = {**node.lost, need.task.id: need.task.outputs}
+        if len(node.lost) > min(task.policy.bearable(upstream), upstream - 1):
+            return False
+        node.partial = None
+        node.missing -= 1
+        return node.missing > 0 or self._can_do_without(node)
+
+    def _can_do_without(self, node: Node) -> bool:
+        """Whether the task can be had without what it lost; all that it needs has ended."""
+        if node.partial is None and self._fewer is not None:
+            node.partial = self._fewer(node.task, lost_inputs(node))
+        return node.partial is not None
+
+    def _go_on(self, nodes: Sequence[Node]) -> None:
+        """Gathers whose last need failed, and that can bear it."""
+        for node in nodes:
+            if not node.missing and node.state is State.WAITING and not self._asleep(node):
+                self._upstream_done(node)
 
     def _has_begun(self, node: Node) -> bool:
         """It was tried in this run, on what was a success then."""
@@ -296,3 +338,9 @@ class Ending(ABC):
             f"nothing runs and nothing can start, but {len(waiting)} task(s) have not ended: "
             f"{', '.join(waiting[:5])}; {len(self._queue)} ready, free: {self._queue.free}"
         )
+
+
+def _making(task: ScheduledTask) -> str | None:
+    """The task that makes the environment of this one."""
+    environment = task.policy.environment
+    return None if environment is None or environment.making is None else environment.making.task

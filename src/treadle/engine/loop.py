@@ -52,6 +52,7 @@ from treadle.engine.news import (
     Wait,
     WatchDisk,
 )
+from treadle.engine.node import Fewer
 from treadle.engine.options import Beating, DriveOptions, DriveResult, Failure, Listener, Records
 from treadle.engine.prepare import Preparer
 from treadle.engine.scribe import Scribe
@@ -85,6 +86,7 @@ class Wiring(TypedDict, total=False):
     adopted: Mapping[str, InFlight] | None
     after: int
     source: Source | None
+    fewer: Fewer | None
 
 
 def drive(
@@ -114,7 +116,8 @@ class BackendDriver:
     `digest` is the plan's; `adopted` are jobs of earlier runs that may still live, and `after` the largest
     number of an attempt of theirs, adopted or not. `listener` hears the events
     of each turn after they were written. `source` brings further batches while the run goes on, which is
-    not over before that is done.
+    not over before that is done. `fewer` fills in gathers that go on without some of their inputs (None:
+    there are none).
     """
 
     def __init__(
@@ -139,6 +142,7 @@ class BackendDriver:
         adopted: Mapping[str, InFlight] | None = None,
         after: int = 0,
         source: Source | None = None,
+        fewer: Fewer | None = None,
     ) -> None:
         self._opened = Opened(plan, decision, digest, adopted or {}, source is not None, after)
         self._backend = backend
@@ -149,7 +153,7 @@ class BackendDriver:
         self._clock = clock = clock or RealClock()
         ahead = keep_line(backend, options.max_concurrent)
         self._budget = replace(options.budget(plan.pools), ahead=ahead)
-        self._machine = Machine(options.settings(), self._budget)
+        self._machine = Machine(options.settings(), self._budget, fewer)
         self._inbox = inbox = Inbox(clock)
         self._wake = Wake()
         self._signals = Signals(self._wake)

@@ -214,6 +214,7 @@ class Launch(Order, frozen=True):
     """Start an attempt with these resources (grown and capped), not on the nodes of `exclude`.
 
     `again`: it was deferred, and goes on as the attempt that it was: its intent is written already.
+    `whole` is the task with all its inputs, where `task` goes on without those that are `lost`.
     """
 
     task: ScheduledTask
@@ -222,13 +223,18 @@ class Launch(Order, frozen=True):
     resources: Resources
     again: bool = False
     exclude: tuple[str, ...] = ()
+    whole: ScheduledTask | None = None
+    lost: tuple[str, ...] = ()
 
 
 class Examine(Order, frozen=True):
-    """All upstream has ended: compare the task's inputs with its evidence, answer by `Examined`."""
+    """All upstream has ended: compare the task's inputs with its evidence, answer by `Examined`.
+
+    `lost` are inputs that it has to do without."""
 
     task: ScheduledTask
     round: int
+    lost: tuple[str, ...] = ()
 
 
 class Cancel(Order, frozen=True):

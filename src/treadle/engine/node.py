@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from enum import StrEnum
 
 from msgspec import Struct
@@ -14,6 +14,8 @@ from treadle.plan.task import Resources, ScheduledTask
 from treadle.records.event import End, Outcome
 
 NO_FAILURES = Tally()
+_NOTHING_LOST: dict[str, tuple[str, ...]] = {}  # never changed: a node that loses something gets its own
+_FAILED = (End.FAILED, End.BLOCKED)
 _A_PRIORITY = 1 << 48  # ranks from one priority to the next: more than a run can have nodes
 
 
@@ -33,7 +35,8 @@ class Node:
     hang on this one in its batch; `rank` its place among all (the lowest starts first). `must` says that
     it is settled that it runs: nothing can cut it off any more. `attempt` and `n` are those of the last
     attempt, 0 before the first; `run` is the earlier run that submitted it (empty: this one). `stays`: its
-    job goes on when we are gone. `exclude` are nodes that failed under it.
+    job goes on when we are gone. `exclude` are nodes that failed under it. `lost` has the outputs of needs
+    that failed and that it can do without, by task, and `partial` is the task as it is without them.
     """
 
     __slots__ = (
@@ -44,10 +47,12 @@ class Node:
         "depth",
         "exclude",
         "job",
+        "lost",
         "missing",
         "must",
         "n",
         "outcome",
+        "partial",
         "rank",
         "resources",
         "run",
@@ -76,11 +81,34 @@ class Node:
         self.demand: Demand = ()
         self.tally = NO_FAILURES
         self.outcome: Outcome | None = None
+        self.lost: dict[str, tuple[str, ...]] = _NOTHING_LOST
+        self.partial: ScheduledTask | None = None
 
     @property
     def buried(self) -> bool:
         """Some of its outputs were removed on purpose, and those who need them may yet be cut off."""
         return self.answer.may_cut_off and any(type(why) is OutputNeeded for why in self.answer.reasons)
+
+
+# A gather without these inputs; None: it cannot do without them.
+Fewer = Callable[[ScheduledTask, Collection[str]], ScheduledTask | None]
+
+
+def lost_inputs(node: Node) -> tuple[str, ...]:
+    """What of its inputs a task lacks: outputs that were not made, what would stand in them, and of a folder
+    that it reads those that would stand there."""
+    if not node.lost:
+        return ()
+    outputs = frozenset(path for made in node.lost.values() for path in made)
+    inputs = frozenset(node.task.inputs)
+    lost = {path for path in inputs if path in outputs or not outputs.isdisjoint(_above(path))}
+    lost.update(path for path in outputs if not inputs.isdisjoint(_above(path)))
+    return tuple(sorted(lost))
+
+
+def _above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 class Old(Struct):
@@ -97,14 +125,16 @@ class Old(Struct):
 def link(nodes: Mapping[str, Node], fresh: Iterable[Node]) -> None:
     """Tie fresh nodes, which come in plan order, to the nodes that they need.
 
-    A need without a node is one that is up to date or skipped: it is met.
+    A need without a node is one that is up to date or skipped: it is met. One that has failed counts as
+    missing until it is told to those that need it.
     """
     for node in fresh:
+        node.lost, node.partial = _NOTHING_LOST, None
         for need in node.task.needs:
             upstream = nodes.get(need)
             if upstream is not None:
                 upstream.dependents.append(node)
-                if type(upstream.state) is State:
+                if type(upstream.state) is State or upstream.state in _FAILED:
                     node.missing += 1
 
 

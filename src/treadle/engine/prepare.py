@@ -64,6 +64,7 @@ class Preparer:
             recorded, foreign = self._recorded(task)
             slate = look_over(task, recorded, self._eyes, foreign)
         attempt = Attempt(task, launch.attempt, launch.n, launch.resources, slate, self._run, launch.exclude)
+        attempt.whole, attempt.lost = launch.whole, launch.lost
         event = self.submitted(launch, now, tuple(slate.standing.values()))
         attempt.name = event.name
         return attempt, event

@@ -52,7 +52,7 @@ from treadle.engine.news import (
     Wait,
     Withdrawn,
 )
-from treadle.engine.node import Node, Old, State, join, link, rank
+from treadle.engine.node import Fewer, Node, Old, State, join, link, lost_inputs, rank
 from treadle.engine.retry import Again, next_try
 from treadle.plan.task import ScheduledPlan, Where
 from treadle.records.event import End, EndReason, Outcome
@@ -66,8 +66,8 @@ _OURS = (EndReason.CANCELLED, EndReason.INTERRUPTED)
 class Machine(Ending):
     """One run. `handle` is the only door; everything else only reads."""
 
-    def __init__(self, settings: Settings, budget: Budget) -> None:
-        super().__init__(settings, budget)
+    def __init__(self, settings: Settings, budget: Budget, fewer: Fewer | None = None) -> None:
+        super().__init__(settings, budget, fewer)
         self._ahead = budget.ahead > 0
         self._doors: dict[type[News], Callable[[Any], None]] = {
             Opened: self._on_opened,
@@ -142,7 +142,10 @@ class Machine(Ending):
         self._tell_capped(fresh)
         self._passing.add(news.plan, news.decision)
         for node, need in lost:
-            self._block((node,), self.blocked.get(need, need))
+            if type(node.state) is State:
+                cause = self.blocked.get(need, need)
+                self._fall(node, cause)
+                self._block(node, cause)
         for node in fresh:
             if node.state is State.WAITING and not self._refused_here(node) and not node.missing:
                 self._upstream_done(node)
@@ -179,10 +182,10 @@ class Machine(Ending):
         self._entered(news.plan, news.decision, news.digest)
         self._commands += self._passing.enter(news.plan, news.decision, self._end_of)
         for node in nodes:
-            if type(node.state) is End:
-                if node.state in _BAD:
-                    self._block(node.dependents, self.blocked.get(node.task.id, node.task.id))
-            elif node.state is State.READY:
+            if type(node.state) is End and node.state in _BAD:
+                self._block(node, self.blocked.get(node.task.id, node.task.id))
+        for node in nodes:
+            if node.state is State.READY:
                 self._ready(node)
             elif not node.attempt and not node.missing and node.state is State.WAITING:
                 self._upstream_done(node)
@@ -238,12 +241,17 @@ class Machine(Ending):
     # Upstream has ended
 
     def _upstream_done(self, node: Node) -> None:
-        """All needs have ended well: run it, or ask first whether it may be cut off."""
-        if node.must or not self.settings.cutoff or self._ordered_after_a_run(node):
+        """All needs have ended, well or so that it can bear it: run it, or ask first whether it may be cut
+        off."""
+        if node.lost and not self._can_do_without(node):
+            cause = next(iter(node.lost))
+            self._fall(node, self.blocked.get(cause, cause))
+            self._go_on(self._block(node, self.blocked[node.task.id]))
+        elif node.must or not self.settings.cutoff or self._ordered_after_a_run(node):
             self._begin(node)
         elif self._brakes.mode is Mode.GOING:
             self._examined.add(node.task.id)
-            self._commands.append(Examine(node.task, self._round))
+            self._commands.append(Examine(node.task, self._round, lost_inputs(node)))
 
     def _ordered_after_a_run(self, node: Node) -> bool:
         """`depends_on` a task that ran: there is no content that could be compared."""
@@ -311,7 +319,14 @@ class Machine(Ending):
             self._held[task.id] = node
             if self._between:
                 self._between.pop(task.id, None)
-            self._commands.append(Launch(task, node.attempt, node.n, node.resources, again, node.exclude))
+            if node.partial is None:
+                launch = Launch(task, node.attempt, node.n, node.resources, again, node.exclude)
+            else:
+                lost = lost_inputs(node)
+                launch = Launch(
+                    node.partial, node.attempt, node.n, node.resources, again, node.exclude, task, lost
+                )
+            self._commands.append(launch)
         return put_back
 
     def _put_back(self, node: Node) -> None:

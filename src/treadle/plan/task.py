@@ -65,6 +65,8 @@ class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     or as many as take `pack_time` seconds (0: they are not packed). `scratch`: in a private folder, where of
     the work folder its inputs alone are seen (`minimal`), the top, too (`shallow`), or all (`full`).
     `environment`: what all of a command runs in, its shell, its hooks and its script.
+    `allow_missing`: a gather goes ahead when so many of its upstream tasks failed, or `allow_missing_part`
+    (0 to 1) of them.
     """
 
     shell: Shell = Shell()
@@ -86,9 +88,15 @@ class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     pack: int = 0
     pack_time: int = 0
     scratch: str = ""
+    allow_missing: int = 0
+    allow_missing_part: float = 0.0
     digest_limit: int | None = 64 * 1024 * 1024
     description: str = ""
     tags: tuple[str, ...] = ()
+
+    def bearable(self, upstream: int) -> int:
+        """How many of so many upstream tasks may fail."""
+        return self.allow_missing or int(upstream * self.allow_missing_part + 1e-9)
 
 
 class Command(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -67,6 +67,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `text` the command (token form, cut at 4 kB) for showing what changed. `inputs` as they were before
     the attempt, `outputs` after it. `stale`: an input changed while the attempt ran.
     `foreign`: files in output folders that stood there before the task ever ran, and that it left alone.
+    `partial`: what its upstream could not make, and the result was made without.
     `note`: `adopted` or `touched` when nothing was run. `env`, `hooks`, `shell` and `environment` (name and
     value) are for showing what changed, as `text` is.
     """
@@ -84,6 +85,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     hooks: tuple[tuple[str, str], ...] = ()
     shell: tuple[tuple[str, str], ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
+    partial: tuple[str, ...] = ()
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -182,6 +182,11 @@ class Tally:
         self.states.pop(event.task, None)
 
     @property
+    def partial(self) -> list[Noticed]:
+        """Of the gathers that went on without some of their inputs, what was told of each."""
+        return [one for one in self.notices if one.code == "partial"]
+
+    @property
     def running(self) -> list[Trying]:
         """Attempts that run now, the oldest first."""
         return [trying for trying in self.trying.values() if trying.since is not None]

@@ -61,8 +61,17 @@ class Drafter:
         texts = blueprint.texts
         self._text_alone = not texts.script and not texts.env and set(texts.shells) <= {"shell"}
 
-    def draft(self, rows: Sequence[Row], dead: Collection[str] = _NOTHING) -> Draft:
-        """The task of these rows; paths in `dead`, which nobody makes any more, are not gathered."""
+    def draft(
+        self,
+        rows: Sequence[Row],
+        dead: Collection[str] = _NOTHING,
+        problems: list[Diagnostic] | None = None,
+    ) -> Draft:
+        """The task of these rows; paths in `dead`, which nobody makes any more, are not gathered.
+
+        What cannot be filled in is added to `problems` (None: to the findings of the expansion).
+        """
+        problems = self._problems if problems is None else problems
         blueprint, row = self.blueprint, rows[0]
         rule = blueprint.rule
         if len(rows) > 1:
@@ -78,8 +87,8 @@ class Drafter:
         skip = self._skip(filling, lists) or (Skip("empty", emptied) if emptied else None)
         return Draft(
             rule=rule.name,
-            wildcards=tuple(zip(blueprint.key, self._key(row))),
-            command=self._command(filling, [] if skip else self._problems),
+            wildcards=self.wildcards(rows),
+            command=self._command(filling, [] if skip else problems),
             inputs=self._with_steps(filling.inputs),
             gathered=gathered,
             ancient=self._ancient(lists, filling.inputs) if rule.ancient else _NOTHING,
@@ -94,6 +103,10 @@ class Drafter:
             skip=skip,
             place=rule.place,
         )
+
+    def wildcards(self, rows: Sequence[Row]) -> tuple[tuple[str, str], ...]:
+        """What tells the task of these rows from the others of its rule."""
+        return tuple(zip(self.blueprint.key, self._key(rows[0])))
 
     def _filling(self, row: Row, lists: Sequence[tuple[str, ...]], outputs: tuple[str, ...]) -> Filling:
         blueprint = self.blueprint

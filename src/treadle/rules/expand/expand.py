@@ -19,6 +19,7 @@ from treadle.rules.expand.blueprint import Blueprint, Ground, read_blueprint
 from treadle.rules.expand.cohort import complete, known_samples, select, unselected
 from treadle.rules.expand.contract import check_contracts
 from treadle.rules.expand.expansion import Expansion, RuleInfo
+from treadle.rules.expand.fewer import Fewer
 from treadle.rules.expand.finder import Finder
 from treadle.rules.expand.grounds import Grounds
 from treadle.rules.expand.hunting import feeders
@@ -194,10 +195,18 @@ class _Expander:
             narrowed=frozenset(narrowed),
             samples=None if values.chosen is None else tuple(sorted(values.chosen)),
             config=dict(ground.config),
+            fewer=_fewer(rules),
         )
 
 
 _LISTS = ("samples_list", "pairs_list", "samples_auto-discovered")
+
+
+def _fewer(rules: Sequence[Expanded]) -> Fewer | None:
+    """What fills in gathers that may go on without some of their inputs."""
+    policies = [(rule, rule.blueprint.rule.policy) for rule in rules]
+    found = [rule.drafter for rule, own in policies if own.allow_missing or own.allow_missing_part]
+    return Fewer(found) if found else None
 
 
 def _all(ground: Ground) -> Values:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from treadle.base.place import Diagnostic
 from treadle.plan.task import Draft
+from treadle.rules.expand.fewer import Fewer
 from treadle.rules.expand.join import Dropped
 from treadle.rules.schema import Value
 
@@ -34,7 +35,8 @@ class Expansion(Struct, frozen=True, kw_only=True):
 
     `notes` are warnings. `sources` has one entry for each rule. `narrowed` are the first outputs of
     gathers that a selection of samples made smaller; `samples` are those selected (None: no selection).
-    `config` has the engine's own keys for samples that were found on the disk, too.
+    `config` has the engine's own keys for samples that were found on the disk, too. `fewer` fills in gathers
+    that go on without some of their inputs (None: no rule asks for that).
     """
 
     drafts: tuple[Draft, ...]
@@ -43,3 +45,4 @@ class Expansion(Struct, frozen=True, kw_only=True):
     narrowed: frozenset[str] = frozenset()
     samples: tuple[str, ...] | None = None
     config: dict[str, Value] = {}
+    fewer: Fewer | None = None

@@ -197,12 +197,15 @@ def _check_scratch(section: Section, got: dict[str, Any]) -> None:
 
 def _policy(got: dict[str, Any], house: House, environment: Environment | None) -> Policy:
     pack, pack_time = got.get("pack", (0, 0))
+    missing, missing_part = got.get("allow_missing", (0, 0.0))
     return Policy(
         shell=house.shell,
         environment=environment,
         digest_limit=house.digest_limit,
         pack=pack,
         pack_time=pack_time,
+        allow_missing=missing,
+        allow_missing_part=missing_part,
         scratch=got.get("scratch") or got.get("shadow") or "",
         **{key: got[key] for key in _POLICY if key in got},
     )

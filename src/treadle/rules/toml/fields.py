@@ -42,6 +42,7 @@ class Kind(StrEnum):
     SIZE_GROWTH = "a growth such as 'x2' or '+8G'"
     TIME_GROWTH = "a growth such as 'x2' or '+2h'"
     PACK = "a number of tasks, or a duration such as '30m'"
+    MISSING = "a number of tasks, or a part such as '10%'"
     SCRATCH = "true, false, 'minimal', 'shallow' or 'full'"
     INTERVAL = "a duration such as '10s', or a number of seconds, above 0"
     TEXTS = "a list of texts"
@@ -183,7 +184,7 @@ RULE: Fields = {
     "input": Field(Kind.FILES, inside=FOLDER),
     "output": Field(Kind.FILES, inside=FOLDER),
     "expand_inputs": Field(Kind.FAN_IN, inside=FAN_IN),
-    "allow_missing": _NOT_YET,
+    "allow_missing": Field(Kind.MISSING),
     "shell": _COMMAND,
     "script": Field(Kind.PATH),
     "interpreter": _TEXT,

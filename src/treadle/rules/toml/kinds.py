@@ -240,6 +240,7 @@ READERS: dict[Kind, Callable[[Section, Any, Kind, Path], Any]] = {
     Kind.TIME_GROWTH: measures.time_growth,
     Kind.PACK: measures.pack,
     Kind.SCRATCH: scratch,
+    Kind.MISSING: measures.missing,
     Kind.INTERVAL: measures.interval,
     Kind.TEXTS: _list_of(text, Kind.TEXT),
     Kind.NAMES: _list_of(name, Kind.NAME),

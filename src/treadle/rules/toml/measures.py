@@ -13,6 +13,7 @@ from treadle.rules.toml.section import Section, clip, found
 
 NO_LIMIT = -1
 _FACTOR = re.compile(r"x\s*([0-9]+(?:\.[0-9]+)?)\Z")
+_PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*%\Z")
 _LONGEST = 64  # characters of a size or duration; longer ones are not worth printing
 _MOST = 2**63
 _MOST_GROWTH = 1000.0
@@ -60,6 +61,19 @@ def pack(section: Section, value: object, kind: Kind, path: Path) -> tuple[int, 
         return None
     seconds = _whole(measured(section, value, kind, path, parse_duration))
     return None if seconds is None else (0, seconds)
+
+
+def missing(section: Section, value: object, kind: Kind, path: Path) -> tuple[int, float] | None:
+    """A number of tasks and 0, or 0 and a part of them (0 to 1)."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST:
+        return value, 0.0
+    if isinstance(value, str) and (part := _PERCENT.match(value.strip()[:_LONGEST])):
+        if float(part[1]) <= 100:
+            return 0, float(part[1]) / 100
+        section.error("out-of-range", f"{found(value)} stands where {kind} is wanted", *path)
+        return None
+    section.error("wrong-type", f"{found(value)} stands where {kind} is wanted", *path)
+    return None
 
 
 def size_growth(section: Section, value: object, kind: Kind, path: Path) -> Growth | None:
