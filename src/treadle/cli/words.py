@@ -340,7 +340,7 @@ def notice(event: Noticed) -> str:
             return f"{event.task} waits: {values.get('holder')} is making it ({values.get('path')})"
         case "result_taken":
             return f"note: {event.task} was made meanwhile by {values.get('maker')}, and is taken as it is"
-        case "partial":
+        case "partial_result":
             more = f" and {values['more']} more" if values.get("more") else ""
             return f"warning: {event.task} is partial: it was made without {values.get('lost')}{more}"
         case "set_aside":

@@ -174,7 +174,7 @@ class Concluder:
         if attempt.lost:
             told = ", ".join(attempt.lost[:_SHOWN])
             more = str(len(attempt.lost) - _SHOWN) if len(attempt.lost) > _SHOWN else ""
-            self._inbox.note("partial", task.id, lost=told, more=more)
+            self._inbox.note("partial_result", task.id, lost=told, more=more)
         for path in made.untouched:
             self._inbox.note("output_untouched", task.id, path=path)
         for path in evidence.stale:

@@ -184,7 +184,7 @@ class Tally:
     @property
     def partial(self) -> list[Noticed]:
         """Of the gathers that went on without some of their inputs, what was told of each."""
-        return [one for one in self.notices if one.code == "partial"]
+        return [one for one in self.notices if one.code == "partial_result"]
 
     @property
     def running(self) -> list[Trying]:
