@@ -120,9 +120,9 @@ class Place:
             **options,
         )
 
-    def treadle(self, *args: str, exits: int | None = 0, seconds: float = 60) -> str:
+    def treadle(self, *args: str, exits: int | None = 0, seconds: float = 60, **options: Any) -> str:
         """Run the command, which must end with `exits` (None: whatever): what it prints, stderr last."""
-        process = self.start(*args)
+        process = self.start(*args, **options)
         try:
             out, err = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
