@@ -17,7 +17,8 @@ from treadle.rules.schema import Rule
 from treadle.rules.text.command import ArgvTemplate, Filling, Known
 from treadle.rules.text.placeholder import Mark, scan
 
-# What runs a file, by its ending. A notebook is carried out, its copy on disk stays as it is.
+# What runs a file, by its ending. Documents are carried out in the work folder, which the paths of a rule are
+# seen from (a notebook always is in its own folder); the copy of a notebook on disk stays as it is.
 INTERPRETERS = {
     ".py": "python3",
     ".R": "Rscript",
@@ -27,8 +28,8 @@ INTERPRETERS = {
     ".jl": "julia",
     ".pl": "perl",
     ".rb": "ruby",
-    ".qmd": "quarto render",
-    ".Rmd": "Rscript -e 'rmarkdown::render(commandArgs(TRUE)[1])'",
+    ".qmd": "quarto render --execute-dir .",
+    ".Rmd": "Rscript -e 'rmarkdown::render(commandArgs(TRUE)[1], knit_root_dir = getwd())'",
     ".ipynb": "jupyter execute",
 }
 
