@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 FLOW = """
@@ -172,3 +174,62 @@ def test_pairs_are_selected_with_both_of_their_sides(folder):
     assert folder.will_run("--samples", "T1,N") == {"align/sample=N", "align/sample=T1", "call/pair_id=P1"}
     assert folder.will_run("--samples", "!T1") == {"align/sample=N", "align/sample=T2", "call/pair_id=P2"}
     assert folder.treadle("plan", "--samples", "T1").stdout.splitlines()[1:] == ["call   no tasks"]
+
+
+def test_a_gather_grows_with_the_selection_and_does_not_shrink(cohort):
+    assert "cohort" in cohort.run_as_previewed("--samples", "S1")
+    assert "cohort" in cohort.run_as_previewed("--samples", "S1,S2")
+    assert cohort.read("cohort.txt") == "S1\nS2\n"
+    assert cohort.run_as_previewed("--samples", "S2") == set()
+    assert cohort.read("cohort.txt") == "S1\nS2\n"
+
+
+def test_a_sheet_in_the_place_of_the_samples_leaves_the_cohort_alone(cohort):
+    cohort.run_as_previewed()
+    cohort.write("other.tsv", "name\tsamples\nnew\tS1, S5\n")
+    cohort.write("raw/S5.fq", "S5\n")
+    done = cohort.treadle("plan", "--samples", "@other.tsv")
+    assert "--overwrite-cohort" in done.stderr
+    assert cohort.run_as_previewed("--samples", "@other.tsv") == {"align/sample=S5", "by_group/group=new"}
+    assert cohort.read("cohort.txt") == "S1\nS2\nS3\nS4\n"
+    assert "cohort" in cohort.run_as_previewed("--samples", "@other.tsv", "--overwrite-cohort")
+    assert cohort.read("cohort.txt") == "S1\nS5\n"
+
+
+def test_pieces_of_a_gather_over_all_samples_are_left_alone_too(cohort):
+    pieces = """
+        [[rules]]
+        name = "parted"
+        input = ["bam/{sample}.bam"]
+        output = ["parted.txt"]
+        [rules.transform]
+        map = "sed 's/^/{part} /' {input} > {output}"
+        split = { by = "part", values = ["a", "b"] }
+        combine = { aggregate = true }
+    """
+    cohort.flow(FLOW + textwrap.dedent(pieces))
+    cohort.run_as_previewed()
+    cohort.write("raw/S1.fq", "changed\n")
+    assert cohort.run_as_previewed("--samples", "S1") == {"align/sample=S1"}
+    assert "changed" not in cohort.read("parted.txt")
+    assert "a S4" in cohort.read(".chunks/parted.map/part=a/parted.txt")
+    ran = cohort.run_as_previewed()
+    assert {"parted.map/part=a", "parted.map/part=b", "parted"} <= ran
+
+
+@pytest.mark.parametrize(
+    ("selection", "told"),
+    [
+        ("S9", "there is no sample 'S9'"),
+        ("!S9", "there is no sample 'S9'"),
+        ("S1,!S1", "no sample is left"),
+        ("", "nothing is selected"),
+        ("first:0", "is no number of samples"),
+        ("@gone.tsv", "gone.tsv"),
+        ("+@gone.tsv", "gone.tsv"),
+    ],
+)
+def test_a_selection_that_cannot_be_is_refused(cohort, selection, told):
+    done = cohort.treadle("run", "--samples", selection, exits=2)
+    assert told in done.stderr
+    assert not cohort.runs()

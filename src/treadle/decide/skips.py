@@ -51,12 +51,12 @@ class Skips:
         return None
 
     def _cohort(self, task: ScheduledTask, evidence: Evidence | None) -> AnyReason | None:
-        """Its output was made of another set of inputs, and nobody said that it may be overwritten."""
+        """Its output was made of inputs that are not selected, and nobody said that it may be overwritten."""
         path = task.outputs[0]
         if self._options.overwrite_cohort or evidence is None or not self._facts.there(task, path):
             return None
-        same = {record.path for record in evidence.inputs} == set(task.inputs)
-        return None if same else CohortKept(path=path)
+        all_there = {record.path for record in evidence.inputs}.issubset(task.inputs)
+        return None if all_there else CohortKept(path=path)
 
 
 def _planned(skip: Skip) -> AnyReason:
