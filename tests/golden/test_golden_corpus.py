@@ -54,6 +54,12 @@ TRAPS = {
     "names-that-differ-in-case",
     "names-that-differ-in-composition",
     "relative-paths",
+    "chunk-files-shared",
+    "header-lost",
+    "fields-of-a-parent-lost",
+    "defaults-of-a-module-ignored",
+    "two-rules-of-one-name-by-include",
+    "include-cycle",
 }
 
 

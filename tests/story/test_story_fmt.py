@@ -128,6 +128,17 @@ def test_a_profile_is_formatted_as_well(folder):
     )
 
 
+def test_named_inputs_stay_in_their_order(folder):
+    folder.write(
+        "main.oxoflow",
+        TIDY
+        + '\n[[rules]]\nname = "s"\nshell = "cat {input}"\n[rules.input]\nz = "1"\npath = "2"\na = "3"\n',
+    )
+    digest = folder.plan()["digest"]
+    assert folder.treadle("fmt").stderr == "nothing to change\n"
+    assert folder.plan()["digest"] == digest
+
+
 def test_from_stdin_to_stdout_for_editors(folder):
     folder.write("main.oxoflow", UNTIDY)
     with open(folder / "main.oxoflow") as file:

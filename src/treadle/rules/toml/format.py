@@ -17,7 +17,7 @@ from msgspec import Struct
 from treadle.base.errors import WorkflowError
 from treadle.base.place import Place
 from treadle.rules.toml.document import parse
-from treadle.rules.toml.fields import GPU_SPEC, RESOURCES, TOP, Fields
+from treadle.rules.toml.fields import RULE, TOP, Fields, Kind
 from treadle.rules.toml.format_body import Line, lines_of
 from treadle.rules.toml.lines import LONG_BASIC, LONG_LITERAL, SHORT_TEXTS, Spot
 
@@ -40,15 +40,16 @@ class Block(Struct):
 
     def fields(self) -> Fields | None:
         """The fields that a table of this name has; None where its keys are the author's own."""
-        match self.path():
-            case [name]:
-                top = TOP.get(name)
-                return None if top is None else top.fields
-            case ["rules", *_, "resources"]:
-                return RESOURCES
-            case ["rules", *_, "gpu_spec"]:
-                return GPU_SPEC
-        return None
+        first, *inside = self.path() or [""]
+        top = TOP.get(first)
+        fields = None if top is None else top.fields
+        for name in inside:
+            one = (fields or {}).get(name)
+            if one is not None:  # named inputs and outputs stay in their order, which `{input}` keeps
+                fields = None if one.kind is Kind.FILES else one.inside
+            elif first != "rules" or fields is not RULE:  # a profile has [rules.NAME.resources]
+                return None
+        return fields
 
 
 def formatted(text: str, file: str) -> str:
