@@ -130,14 +130,18 @@ SHAPE = {
         rule("a") + rule("a"), [("main.oxoflow:9 [rules.a.name]", "two rules are named 'a'")]
     ),
     "fields of later versions": Case(
-        '[[references]]\nname = "g"\n[resource_budget]\nthreads = 4\n'
-        + rule("a", 'checksum = "md5"\ncheckpoint = true\nprotected_output = ["a"]\n'),
+        rule("a", 'checksum = "md5"\ncheckpoint = true\nprotected_output = ["a"]\n'),
         [
-            ("main.oxoflow:4 [references]", "does not have [references] yet"),
-            ("main.oxoflow:6 [resource_budget]", "does not have [resource_budget] yet"),
-            ("main.oxoflow:10 [rules.a.checksum]", "does not have 'checksum' yet"),
-            ("main.oxoflow:11 [rules.a.checkpoint]", "does not have 'checkpoint' yet"),
-            ("main.oxoflow:12 [rules.a.protected_output]", "does not have 'protected_output' yet"),
+            ("main.oxoflow:6 [rules.a.checksum]", "does not have 'checksum' yet"),
+            ("main.oxoflow:7 [rules.a.checkpoint]", "does not have 'checkpoint' yet"),
+            ("main.oxoflow:8 [rules.a.protected_output]", "does not have 'protected_output' yet"),
+        ],
+    ),
+    "files and rules that are not there": Case(
+        '[[include]]\npath = "x.oxoflow"\n' + rule("a", 'extends = "b"\n'),
+        [
+            ("main.oxoflow:5 [include[0].path]", "there is no file 'x.oxoflow'"),
+            ("main.oxoflow:9 [rules.a.extends]", "there is no rule 'b' to extend"),
         ],
     ),
     "a later format": Case(

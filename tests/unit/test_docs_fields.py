@@ -64,7 +64,7 @@ def test_every_table_has_a_row_that_says_its_state() -> None:
     "found",
     [
         *(fields.PAIR, fields.SAMPLE_GROUP, fields.VALUE_LIST, fields.FREE_TABLE, fields.GPU_SPEC),
-        *(fields.FAN_IN, fields.INCLUDE),
+        *(fields.FAN_IN, fields.INCLUDE, fields.EXECUTION_GROUP, fields.BUDGET),
     ],
 )
 def test_fields_of_small_tables_are_named(found: dict[str, Field]) -> None:

@@ -157,6 +157,8 @@ def _plan(
         workflow.name,
         [*expansion.drafts, *steps] if steps else expansion.drafts,
         pools=workflow.pools,
+        sequences=workflow.sequences,
+        ceilings=workflow.ceilings,
         rules=[rule.name for rule in workflow.rules],
         protected=tuple(dict.fromkeys(one for file in files for one in (file, os.path.realpath(file)))),
         roots=tuple(dict.fromkeys((workdir, os.path.realpath(workdir)))),

@@ -165,7 +165,7 @@ def carry_out(
     driving = _drive_options(options, view)
     tasks = (view.plan.tasks[task] for task in running)
     if refused := [
-        *impossible(driving.budget(view.plan.pools), tasks),
+        *impossible(driving.budget(view.plan), tasks),
         *beyond_backend(view),
         *lacking_here(view),
     ]:

@@ -8,12 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.base.place import Diagnostic
-from treadle.plan.task import Resources, ScheduledTask, Where
+from treadle.plan.task import Ceilings, Resources, ScheduledTask, Where
 
 NO_LIMIT = 1 << 62
 
 # Amounts in a fixed order: threads, bytes of memory, GPUs, then the named pools; where slots are counted
-# they come last: of steps here, of jobs of the client.
+# they come next: of steps here, of jobs of the client; where there are ceilings, threads, memory and attempts
+# of all that is under way, here and elsewhere, come last.
 Demand = tuple[int, ...]
 
 
@@ -24,7 +25,7 @@ class Budget(Struct, frozen=True, kw_only=True):
     many steps run here at a time, `remote` how many jobs of the client are in flight. `ahead` are steps in
     threads that may be launched beyond `slots`, to wait in the line of a backend that runs no more than those
     at a time. `local_rules` are the rules whose tasks run on this machine (None: all); those of others take
-    nothing of it.
+    nothing of it. `ceilings` bound what is under way in all places together.
     """
 
     threads: int | None = None
@@ -35,6 +36,7 @@ class Budget(Struct, frozen=True, kw_only=True):
     remote: int | None = None
     local_rules: frozenset[str] | None = None
     ahead: int = 0
+    ceilings: Ceilings | None = None
 
     def is_elsewhere(self, task: ScheduledTask) -> bool:
         """Whether a task runs on another backend, which counts for itself what it asks for."""
@@ -53,11 +55,13 @@ class Budget(Struct, frozen=True, kw_only=True):
         if self.has_slots:
             slots = None if self.slots is None else max(self.slots, 1) + self.ahead
             found = (*found, slots, None if self.remote is None else max(self.remote, 1))
+        if self.ceilings is not None:
+            found = (*found, self.ceilings.threads, self.ceilings.memory, self.ceilings.jobs)
         return tuple([NO_LIMIT if size is None else size for size in found])
 
     def line(self) -> Demand:
         """The part of it that is for steps which wait in the backend's line."""
-        return self._with_pools((0, 0, 0), Resources(), self.ahead, 0)
+        return self._with_pools((0, 0, 0), Resources(), self.ahead, 0, jobs=0)
 
     def cap(self, wanted: Resources) -> Resources:
         """The request, cut to what there is; the same object when it fits."""
@@ -71,7 +75,7 @@ class Budget(Struct, frozen=True, kw_only=True):
     def demand(self, capped: Resources) -> Demand:
         """What a capped request takes. An amount of a pool is capped as well, so it always fits."""
         machine = (capped.threads, capped.memory or 0, capped.gpus)
-        if not self.pools and self.slots is None and self.remote is None:
+        if not self.pools and self.slots is None and self.remote is None and self.ceilings is None:
             return machine
         return self._with_pools(machine, capped, 0, 0)
 
@@ -89,7 +93,7 @@ class Budget(Struct, frozen=True, kw_only=True):
             return wanted, self.demand(wanted)
         match call.where:
             case Where.THREAD:
-                return wanted, self._with_pools((0, 0, 0), wanted, 1, 0)
+                return wanted, self._with_pools((0, 0, 0), wanted, 1, 0, idle=True)
             case Where.PROCESS:
                 wanted = self.cap(wanted)
                 machine = (wanted.threads, wanted.memory or 0, wanted.gpus)
@@ -97,11 +101,31 @@ class Budget(Struct, frozen=True, kw_only=True):
             case Where.CLIENT:
                 return wanted, self._with_pools((0, 0, 0), wanted, 0, 1)
 
-    def _with_pools(self, machine: Demand, wanted: Resources, slots: int, remote: int) -> Demand:
+    def _with_pools(
+        self,
+        machine: Demand,
+        wanted: Resources,
+        slots: int,
+        remote: int,
+        *,
+        jobs: int = 1,
+        idle: bool = False,
+    ) -> Demand:
         if self.pools:
             asked = dict(wanted.groups)
             machine = (*machine, *(min(asked.get(name, 0), size) for name, size in self.pools))
-        return (*machine, slots, remote) if self.has_slots else machine
+        if self.has_slots:
+            machine = (*machine, slots, remote)
+        return (
+            machine if self.ceilings is None else (*machine, *self._below(self.ceilings, wanted, jobs, idle))
+        )
+
+    def _below(self, ceilings: Ceilings, wanted: Resources, jobs: int, idle: bool) -> Demand:
+        """What of the ceilings is taken; one that grew beyond them takes all. `idle`: it takes no CPU."""
+        if idle or not jobs:
+            return 0, 0, jobs
+        threads = min(wanted.threads, ceilings.threads or NO_LIMIT)
+        return threads, min(wanted.memory or 0, ceilings.memory or NO_LIMIT), jobs
 
 
 class Capped(Struct, frozen=True):

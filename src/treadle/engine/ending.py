@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from treadle.engine.brakes import Brakes, Mode, Settings, Stop
 from treadle.engine.budget import Budget
+from treadle.engine.gates import Gates
 from treadle.engine.news import (
     BackendFailed,
     Cancel,
@@ -50,6 +51,7 @@ class Ending(ABC):
         self._ranked: dict[int, Node] = {}
         self._ranks = 0  # nodes that were ranked so far
         self._queue = ReadyQueue(budget)
+        self._gates = Gates()
         self._passing = Passing(settings.keep_temporary)
         self._brakes = Brakes(settings)
         self._disk_full = False
@@ -136,6 +138,13 @@ class Ending(ABC):
             if task.policy.required:
                 self._stop(self._brakes.required_failure(borne=bool(going_on)))
             self._go_on(going_on)
+        self._pass(node)
+
+    def _pass(self, node: Node) -> None:
+        """A task has ended: those of the rules after it in an execution group may start."""
+        for waiting in self._gates.ended(node):
+            if waiting.state is State.READY and self._gates.admit(waiting):
+                self._queue.push(waiting.rank, waiting.demand)
 
     def _forget(self, node: Node) -> None:
         """Of a task that has ended its end is all that batches to come ask for."""
@@ -182,6 +191,7 @@ class Ending(ABC):
         self._dormant.pop(task.id, None)
         self._examined.discard(task.id)
         self._tell.settled(task, End.BLOCKED, cause=cause)
+        self._pass(node)
         if self.settings.forget:
             self._forget(node)
 

@@ -152,7 +152,7 @@ class BackendDriver:
         self._listener = listener or _deaf
         self._clock = clock = clock or RealClock()
         ahead = keep_line(backend, options.max_concurrent)
-        self._budget = replace(options.budget(plan.pools), ahead=ahead)
+        self._budget = replace(options.budget(plan), ahead=ahead)
         self._machine = Machine(options.settings(), self._budget, fewer)
         self._inbox = inbox = Inbox(clock)
         self._wake = Wake()

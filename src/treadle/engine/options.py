@@ -10,6 +10,7 @@ from msgspec import Struct
 from treadle.engine.brakes import Settings
 from treadle.engine.budget import Budget
 from treadle.engine.news import Interrupt
+from treadle.plan.task import ScheduledPlan
 from treadle.records.event import Event, Outcome
 
 
@@ -57,12 +58,14 @@ class DriveOptions(Struct, frozen=True, kw_only=True):
             linger=self.linger,
         )
 
-    def budget(self, pools: tuple[tuple[str, int], ...]) -> Budget:
+    def budget(self, plan: ScheduledPlan) -> Budget:
+        """What may be in use at a time in a run of this plan."""
         return Budget(
             threads=self.jobs,
             memory=self.memory,
             gpus=self.gpus,
-            pools=pools,
+            pools=plan.pools,
+            ceilings=plan.ceilings,
             slots=self.max_concurrent,
             remote=self.max_remote,
             local_rules=self.local_rules,

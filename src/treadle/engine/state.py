@@ -23,6 +23,7 @@ from treadle.decide.reason import Decision, Verdict
 from treadle.engine.brakes import Mode, Settings
 from treadle.engine.budget import Budget, capped, impossible
 from treadle.engine.ending import Ending
+from treadle.engine.gates import Gates
 from treadle.engine.growth import check_kept, merged
 from treadle.engine.news import (
     Added,
@@ -203,6 +204,7 @@ class Machine(Ending):
         """A plan is the whole of what there is to do."""
         self._ranked = rank(self._nodes)
         self._ranks = len(self._ranked)
+        self._gates = Gates(plan.sequences, self._nodes.values())
         self._count_in(self._tell.entered(plan, digest, decision), decision)
         self._told.clear()
         self._tell_capped(self._ranked.values())
@@ -267,6 +269,7 @@ class Machine(Ending):
         elif node.buried:
             self._dormant[news.task] = node
             self._release_dependents(node)
+            self._pass(node)
         else:
             self._settle(node, End.UNCHANGED, evidence=news.evidence)
 
@@ -284,6 +287,7 @@ class Machine(Ending):
                     sleeper = self._dormant.pop(need, None)
                     if sleeper is not None:
                         awake.append(sleeper)
+                        self._gates.back(sleeper)
                         for dependent in sleeper.dependents:
                             dependent.missing += 1
             if not one.missing:
@@ -292,7 +296,8 @@ class Machine(Ending):
     def _ready(self, node: Node) -> None:
         node.state = State.READY
         node.resources, node.demand = self.budget.weigh(node.task, node.resources)
-        self._queue.push(node.rank, node.demand)
+        if self._gates.admit(node):
+            self._queue.push(node.rank, node.demand)
 
     # Attempts
 
@@ -432,6 +437,7 @@ class Machine(Ending):
         self._tell.withdrawn(node, news.outcome, again is not None)
         self.counts[End.SUCCEEDED] -= 1
         self._open += 1
+        self._gates.back(node)
         self._again.add(news.task)
         for one in above:
             one.missing += 1

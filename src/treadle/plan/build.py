@@ -11,8 +11,9 @@ from treadle.plan.lengths import check_lengths
 from treadle.plan.nodes import Nodes, numbered
 from treadle.plan.notice import note_likeness, note_logs
 from treadle.plan.refuse import check_depends, check_outputs, check_pools, tell_cycles
+from treadle.plan.sequence import Needs, with_barriers, without_barriers
 from treadle.plan.spellings import check_spellings, place_in
-from treadle.plan.task import Draft, ScheduledPlan, ScheduledTask
+from treadle.plan.task import Ceilings, Draft, ExecutionGroup, ScheduledPlan, ScheduledTask
 
 _WORTH_SHARING = 8
 
@@ -26,14 +27,17 @@ def build(
     protected: Sequence[str] = (),
     roots: Sequence[str] = (),
     known: Container[str] = (),
+    sequences: Sequence[ExecutionGroup] = (),
+    ceilings: Ceilings | None = None,
 ) -> ScheduledPlan:
     """The plan of workflow `name`; the same drafts in any order give the same plan.
 
     `pools` are the named resource groups and how many there are of each; `rules` names rules that exist
     though they may have no task; `protected` are normal paths that no task may make, or hold in a folder
     that it makes, such as the workflow file; `roots` are the absolute spellings of the work folder. `known`
-    are ids of steps in earlier batches of the same run, on which these may build. Whether source inputs exist
-    is not looked at.
+    are ids of steps in earlier batches of the same run, on which these may build. `sequences` are rules that
+    run one after the other, and `ceilings` bound what is under way. Whether source inputs exist is not
+    looked at.
     Raises PlanError with all that is wrong, CycleError where tasks need each other in a circle.
     """
     findings = Findings()
@@ -46,39 +50,46 @@ def build(
     edges = connect(nodes, made, known, findings)
     check_spellings(nodes, made, edges.sources, protected, roots, findings)
     check_lengths(nodes, made, edges.sources, findings)
-    order = topological(edges.needs, _rank(nodes))
-    if len(order) < len(nodes.ids):
-        tell_cycles(nodes, made, cycles(edges.needs, order), findings)
+    needs = with_barriers(nodes, edges.needs, sequences)
+    order = topological(needs, _rank(nodes, len(needs)))
+    if len(order) < len(needs):
+        found = [without_barriers(one, len(nodes.ids)) for one in cycles(needs, order)]
+        tell_cycles(nodes, made, found, sequences, findings)
     findings.stop()
     note_logs(nodes, made, edges.sources, findings)
     note_likeness(nodes, made, edges.sources, findings)
     ids = nodes.ids
     return ScheduledPlan(
         name=name,
-        order=tuple(ids[number] for number in order),
-        groups=_groups(nodes, edges, order),
-        tasks=_tasks(nodes, edges, order),
+        order=tuple(ids[number] for number in without_barriers(order, len(ids))),
+        groups=_groups(nodes, needs, order),
+        tasks=_tasks(nodes, edges, without_barriers(order, len(ids))),
         producer={path: ids[number] for path, number in made.maker.items()},
         pools=tuple(sorted(pools)),
+        sequences=tuple(sequences),
+        ceilings=ceilings,
         sources=edges.sources,
         notes=findings.notes(),
     )
 
 
-def _rank(nodes: Nodes) -> list[int]:
-    """Each node's place among those that could come next: the higher priority first, then by id."""
-    rank = [0] * len(nodes.ids)
-    first = sorted(range(len(rank)), key=lambda number: -nodes.drafts[number].policy.priority)
+def _rank(nodes: Nodes, size: int) -> list[int]:
+    """Each node's place among those that could come next: the higher priority first, then by id; before all
+    of them the barriers, which fill the numbers up to `size`."""
+    rank = [0] * size
+    real = len(nodes.ids)
+    first = [*range(real, size)]
+    first += sorted(range(real), key=lambda number: -nodes.drafts[number].policy.priority)
     for place, number in enumerate(first):
         rank[number] = place
     return rank
 
 
-def _groups(nodes: Nodes, edges: Edges, order: Sequence[int]) -> tuple[tuple[str, ...], ...]:
+def _groups(nodes: Nodes, needs: Needs, order: Sequence[int]) -> tuple[tuple[str, ...], ...]:
     """The levels of the plan, each in plan order."""
-    level = levels(edges.needs, order)
+    level = levels(needs, order, len(needs) - len(nodes.ids))
     groups: list[list[str]] = [[] for _ in range(max(level, default=-1) + 1)]
-    for number in order:
+    for number in without_barriers(order, len(nodes.ids)):
         groups[level[number]].append(nodes.ids[number])
     return tuple(map(tuple, groups))
 

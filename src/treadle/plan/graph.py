@@ -38,12 +38,16 @@ def topological(needs: Needs, rank: Sequence[int]) -> list[int]:
     return order
 
 
-def levels(needs: Needs, order: Iterable[int]) -> list[int]:
-    """For each node the length of the longest path that leads to it: nodes of one level are independent."""
+def levels(needs: Needs, order: Iterable[int], barriers: int = 0) -> list[int]:
+    """For each node the length of the longest path that leads to it: nodes of one level are independent.
+
+    The last `barriers` nodes only stand between others: they have the level of what they wait for.
+    """
     level = [0] * len(needs)
+    real = len(needs) - barriers
     for node in order:
-        if needs[node]:
-            level[node] = 1 + max(map(level.__getitem__, needs[node]))
+        if needs[node] or node >= real:
+            level[node] = max(map(level.__getitem__, needs[node]), default=-1) + (node < real)
     return level
 
 

@@ -10,7 +10,8 @@ from treadle.base.names import did_you_mean
 from treadle.plan.edges import Made
 from treadle.plan.findings import Findings
 from treadle.plan.nodes import Nodes
-from treadle.plan.task import Draft, Where
+from treadle.plan.sequence import orders
+from treadle.plan.task import Draft, ExecutionGroup, Where
 
 _ARTIFACTS = StateFolder("").artifacts + "/"  # the one place in the state folder that tasks may fill
 _SHOWN = 8  # tasks of a long cycle that are drawn, and links that are explained
@@ -170,14 +171,20 @@ def _check_folder(nodes: Nodes, made: Made, number: int, folder: str, findings: 
             )
 
 
-def tell_cycles(nodes: Nodes, made: Made, cycles: Iterable[Sequence[int]], findings: Findings) -> None:
+def tell_cycles(
+    nodes: Nodes,
+    made: Made,
+    cycles: Iterable[Sequence[int]],
+    sequences: Sequence[ExecutionGroup],
+    findings: Findings,
+) -> None:
     """Refuse cycles, each drawn as a path from what is made to what reads it."""
     for cycle in cycles:
         ring = [*cycle, cycle[0]]
         names = [nodes.ids[number] for number in ring]
         if len(names) > _SHOWN + 2:
             names[_SHOWN:-1] = [f"... {len(cycle) - _SHOWN:,} more ..."]
-        links = [_link(nodes, made, one, other) for one, other in pairwise(ring[: _SHOWN + 1])]
+        links = [_link(nodes, made, one, other, sequences) for one, other in pairwise(ring[: _SHOWN + 1])]
         findings.error(
             "cycle",
             f"tasks need each other in a circle: {' -> '.join(names)}",
@@ -188,7 +195,7 @@ def tell_cycles(nodes: Nodes, made: Made, cycles: Iterable[Sequence[int]], findi
         findings.cycle = findings.cycle or tuple(nodes.ids[number] for number in cycle)
 
 
-def _link(nodes: Nodes, made: Made, maker: int, reader: int) -> str:
+def _link(nodes: Nodes, made: Made, maker: int, reader: int, sequences: Sequence[ExecutionGroup]) -> str:
     """Why `reader` needs `maker`, with the place of its rule."""
     draft = nodes.drafts[reader]
     where = f"{draft.place}: " if str(draft.place) else ""
@@ -197,4 +204,7 @@ def _link(nodes: Nodes, made: Made, maker: int, reader: int) -> str:
             return f"{where}{nodes.ids[reader]} reads {path}, which {nodes.ids[maker]} makes"
     if nodes.ids[maker] in draft.steps:
         return f"{where}{nodes.ids[reader]} builds on {nodes.ids[maker]}"
-    return f"{where}{nodes.ids[reader]} depends on the rule {nodes.drafts[maker].rule}"
+    rule = nodes.drafts[maker].rule
+    if rule not in draft.depends_on and (group := orders(sequences, rule, draft.rule)):
+        return f"{where}{nodes.ids[reader]} comes after the rule {rule} in the execution group {group}"
+    return f"{where}{nodes.ids[reader]} depends on the rule {rule}"

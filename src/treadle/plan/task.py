@@ -225,11 +225,28 @@ class ScheduledTask(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     place: Place = Place()
 
 
+class ExecutionGroup(Struct, frozen=True, gc=False):
+    """Rules whose tasks run one rule after the other, whatever becomes of them: an order, and no needs."""
+
+    name: str
+    rules: tuple[str, ...]
+
+
+class Ceilings(Struct, frozen=True, kw_only=True, gc=False):
+    """The most that attempts may ask for that are under way at a time, here and elsewhere: threads, memory in
+    bytes, and how many there are; None: any."""
+
+    threads: int | None = None
+    memory: int | None = None
+    jobs: int | None = None
+
+
 class ScheduledPlan(Struct, frozen=True, kw_only=True):
     """All tasks, checked. A value: the same workflow, config and listing give the same bytes.
 
     `order` is topological (ties by priority, then id), `groups` are its parallel levels.
     `producer` tells which task makes a path. `pools` are the named resource groups and how many there are.
+    `sequences` and `ceilings` say what may run at a time; they bear no identity.
     `sources` are the inputs that no task makes. `notes` are warnings that were found while it was built:
     they are not part of its digest.
     """
@@ -240,5 +257,7 @@ class ScheduledPlan(Struct, frozen=True, kw_only=True):
     tasks: dict[str, ScheduledTask]
     producer: dict[str, str]
     pools: tuple[tuple[str, int], ...] = ()
+    sequences: tuple[ExecutionGroup, ...] = ()
+    ceilings: Ceilings | None = None
     sources: frozenset[str] = frozenset()
     notes: tuple[Diagnostic, ...] = ()

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.base.place import Diagnostic, Place
-from treadle.plan.task import Policy, Resources
+from treadle.plan.task import Ceilings, ExecutionGroup, Policy, Resources
 
 
 class Spelled(float):
@@ -256,7 +256,8 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `file` as typed, `folder` absolute (where scripts and sheets resolve); `config` is resolved and
     typed, with the engine's own keys (`samples_list` ...) added; `sensitive` names keys that are secret.
-    `pools` are `[resource_groups]`. `on_end_secrets` are the variables of sensitive values that `on_end`
+    `pools` are `[resource_groups]`, `sequences` the sequential ones of `[[execution_group]]` and `ceilings`
+    `[resource_budget]`. `on_end_secrets` are the variables of sensitive values that `on_end`
     reads. `modules` are files of Python steps and `steps` the artifacts of these by name, empty until they
     are known. `includes` are the files that rules come from, by the numbers that rules have for them; none
     where nothing is included. `cluster` is None where the run is local because nothing else was asked for.
@@ -276,6 +277,8 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     sample_pattern: str = ""
     pairs_pattern: str = ""
     pools: tuple[tuple[str, int], ...] = ()
+    sequences: tuple[ExecutionGroup, ...] = ()
+    ceilings: Ceilings | None = None
     modules: tuple[StepModule, ...] = ()
     includes: tuple[Module, ...] = ()
     steps: dict[str, StepPath] = {}

@@ -173,17 +173,6 @@ def test_a_single_table_where_an_array_is_wanted_says_so() -> None:
     assert codes("[[workflow]]\nname = 'x'\n" + RULE)[0] == "wrong-type"
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        "[resource_budget]\nthreads = 3",
-        '[[execution_group]]\nname = "g"',
-    ],
-)
-def test_tables_that_are_not_there_yet_are_errors(table: str) -> None:
-    assert codes(HEAD + RULE + table) == ["not-yet"]
-
-
 @pytest.mark.parametrize("table", ["[cluster]\nbackend = 'slurm'", "[plugins]\nx = 1", "[ai]\nmodel = 'm'"])
 def test_tables_without_effect_are_warnings_and_errors_when_strict(table: str) -> None:
     text = HEAD + RULE + table

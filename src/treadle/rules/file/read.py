@@ -16,6 +16,7 @@ from treadle.base.errors import WorkflowError
 from treadle.base.place import Diagnostic, Place, Severity
 from treadle.rules.config.config import Config, Gap, read_config
 from treadle.rules.file.all_rules import read_rules
+from treadle.rules.file.execution import execution_groups, resource_budget
 from treadle.rules.file.head import Head
 from treadle.rules.file.head_texts import on_end_text
 from treadle.rules.file.parts import Part, gather_parts
@@ -200,6 +201,8 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
         sample_pattern=_pattern("sample_pattern", parts, heads),
         pairs_pattern=_pattern("pairs_pattern", parts, heads),
         pools=shared_pools(parts),
+        sequences=execution_groups(parts, rules),
+        ceilings=resource_budget(tables.one("resource_budget"), rules, findings),
         modules=tuple(
             one for view in views for one in step_modules(view.part.tables.many("steps"), view.config)
         ),

@@ -5,10 +5,11 @@ What comes behind knows nothing of them: plan, decision and schedulers see rules
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from treadle.plan.task import ExecutionGroup
 from treadle.rules.parts.transform import parts
 from treadle.rules.schema import FanIn, Rule, Workflow
 from treadle.rules.toml.section import Findings, clip
@@ -23,11 +24,26 @@ def written_out(workflow: Workflow, findings: Findings) -> Workflow:
         return workflow
     gathered = _gathered(workflow.rules, findings)
     rules: list[Rule] = []
+    became: dict[str, tuple[str, ...]] = {}
     for rule in workflow.rules:
         more = gathered.get(rule.name, ())
         whole = replace(rule, fan_in=(*rule.fan_in, *more)) if more else rule
-        rules += _written(whole, workflow, findings)
-    return replace(workflow, rules=tuple(rules))
+        written = list(_written(whole, workflow, findings))
+        became[rule.name] = tuple([one.name for one in written])
+        rules += written
+    return replace(workflow, rules=tuple(rules), sequences=_in_parts(workflow.sequences, became))
+
+
+def _in_parts(
+    groups: Iterable[ExecutionGroup], became: Mapping[str, tuple[str, ...]]
+) -> tuple[ExecutionGroup, ...]:
+    """The execution groups, with the parts of a rule in its place."""
+    return tuple(
+        ExecutionGroup(
+            group.name, tuple([part for rule in group.rules for part in became.get(rule, (rule,))])
+        )
+        for group in groups
+    )
 
 
 def _written(rule: Rule, workflow: Workflow, findings: Findings) -> Iterable[Rule]:

@@ -275,6 +275,17 @@ INCLUDE: Fields = {
     "ref": _TEXT,
 }
 
+EXECUTION_GROUP: Fields = {"name": _NAME, "rules": Field(Kind.NAMES), "mode": _TEXT}
+
+BUDGET: Fields = {
+    "threads": _COUNT,
+    "memory": _SIZE,
+    "jobs": _COUNT,
+    "max_threads": _COUNT,
+    "max_memory": _SIZE,
+    "max_jobs": _COUNT,
+}
+
 VALUE_LIST: Fields = {"name": _NAME, "values": Field(Kind.LIST)}
 
 FREE_TABLE: Fields = {"name": _NAME, "file": _PATH, "rows": Field(Kind.LIST)}
@@ -360,8 +371,8 @@ TOP: dict[str, Top] = {
     "steps": Top(STEPS, array=True),
     "env_groups": Top(),
     "resource_groups": Top(),
-    "resource_budget": _LATER,
-    "execution_group": _LATER_ARRAY,
+    "resource_budget": Top(BUDGET),
+    "execution_group": Top(EXECUTION_GROUP, array=True),
     "cluster": Top(
         CLUSTER, state=State.SCHEDULER, why="it acts only with a profile or a backend; the run is local"
     ),
