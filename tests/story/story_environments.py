@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any
 
 CONDA_FILE = "channels: [conda-forge]\ndependencies:\n  - tool\n"
@@ -31,6 +32,8 @@ done
 [ ! -e "$here/broken" ] || { echo 'no such package: tool' >&2; exit 1; }
 mkdir -p "$prefix/bin"
 if [ -e "$here/hang" ]; then : >"$here/half"; exec sleep 300; fi
+[ ! -e "$here/hold" ] || : >"$here/half"
+while [ -e "$here/hold" ]; do sleep 0.05; done
 mkdir -p "$prefix/conda-meta" "$prefix/etc/conda/activate.d"
 printf '#!/bin/sh\necho tool of %s\n' "${0##*/}" >"$prefix/bin/tool"
 chmod +x "$prefix/bin/tool"
@@ -61,6 +64,7 @@ while :; do
     --env) case $2 in *=*) vars+=("$2") ;; *) [ -z "${!2+x}" ] || vars+=("$2=${!2}") ;; esac; shift ;;
     --volume) [ -d "${2%%:*}" ] || exit 125; binds=$binds${2%%:*}:; shift ;;
     --network) shift ;;
+    --mount) [ "${2%%,*}" = type=bind ] || exit 125; binds=$binds$2:; shift ;;
     -*) echo "unknown: $1" >&2; exit 125 ;;
     *) break ;;
   esac
@@ -96,6 +100,7 @@ while :; do
   case $1 in
     --nv | --cleanenv) ;;
     --pwd) folder=$2; shift ;;
+    --mount) [ "${2%%,*}" = type=bind ] || exit 255; shift ;;
     --bind) [ -d "${2%%:*}" ] || exit 255; binds=$binds${2%%:*}:; shift ;;
     -*) echo "unknown: $1" >&2; exit 255 ;;
     *) break ;;
@@ -159,6 +164,6 @@ PROGRAMS = {
 def tools(folder: Any, *names: str, **more: str) -> dict[str, str]:
     """Put stand-ins into `bin` of the folder, and give the environment that has them first on PATH."""
     for name in names:
-        file = folder.write(f"bin/{name}", PROGRAMS[name].replace("@HERE@", f"'{folder.path}'"))
+        file = folder.write(f"bin/{name}", PROGRAMS[name].replace("@HERE@", shlex.quote(str(folder.path))))
         file.chmod(0o755)
     return {**folder.env(), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", **more}

@@ -9,6 +9,8 @@ import time
 
 from story_environments import tools
 
+from cluster_runs import Place, fake_site, until
+
 FLOW = """
 [config]
 key = { default = "a secret", sensitive = true }
@@ -122,6 +124,19 @@ def test_a_cancelled_task_hears_sigterm_in_its_container(folder):
     assert run.returncode == 130
     assert folder.read("heard") == "heard\n"
     assert not os.listdir(folder / "containers")
+
+
+def test_a_cancelled_job_hears_sigterm_in_its_container(tmp_path, fake_cluster):
+    place = Place(tmp_path, fake_site(fake_cluster("slurm")))
+    flow = WAITS.replace("{on_term}", "echo heard > heard; exit 3")
+    place.write("main.oxoflow", f'[workflow]\nname = "story"\nstrict_shell = true\n{flow}')
+    run = place.start("run", env=tools(place, "docker"))
+    until((place / "pid").exists, "the container")
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert place.read("heard") == "heard\n"
+    until(lambda: not os.listdir(place / "containers"), "its end")
 
 
 def test_a_client_that_is_killed_takes_its_container_along(folder):

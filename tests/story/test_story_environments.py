@@ -10,7 +10,7 @@ import zipfile
 import pytest
 from story_environments import CONDA_FILE, MODULES, tools
 
-from cluster_runs import Place, fake_site
+from cluster_runs import Place, fake_site, until
 
 REAL_MODULES = pathlib.Path("/usr/share/modules/init/bash")
 
@@ -281,6 +281,12 @@ def test_every_kind_of_environment_is_entered(folder):
     assert folder.will_run() == set()
 
 
+def test_a_work_folder_of_any_name_will_do(tmp_path):
+    place = Place(tmp_path / """it's $HOME "in" `here`, a b""")
+    place.treadle("run", env=all_kinds(place))
+    assert {name: (place / name).read_bytes() for name in MADE} == MADE
+
+
 def test_a_module_that_is_not_there_fails_the_task_with_words_though_module_succeeds(folder):
     env = all_kinds(folder)
     folder.flow(KINDS.replace('"good/2"', '"bad"'))
@@ -318,6 +324,22 @@ def test_real_environment_modules_are_loaded(folder):
     assert folder.read("a.txt") == "of-a-module\n"
     folder.treadle("run", "b", exits=1, env=env)
     assert "module load tool/2" in folder.treadle("logs", "b").stdout
+
+
+def test_a_job_that_makes_an_environment_is_taken_over_when_the_driver_was_killed(tmp_path, fake_cluster):
+    place = Place(tmp_path / "work", fake_site(fake_cluster("slurm"), env_setup="job"))
+    place.write("main.oxoflow", f'[workflow]\nname = "story"\n{CONDA}')
+    place.write("envs/qc.yml", CONDA_FILE)
+    place.write("hold", "")
+    env = tools(place, "conda")
+    run = place.start("run", env=env)
+    until(lambda: (place / "half").exists(), "the making")
+    run.kill()
+    run.communicate()
+    (place / "hold").unlink()
+    place.treadle("run", env=env)
+    assert place.read("b.txt") == "tool of conda\n"
+    assert place.read("calls").count("conda env create") == 1
 
 
 @pytest.mark.parametrize("kind", ["slurm", "pbs", "sge", "lsf"])

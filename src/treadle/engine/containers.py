@@ -12,7 +12,7 @@ from treadle.plan.paths import is_url
 from treadle.plan.task import ScheduledTask
 
 _HOPS = 40  # links in a row: as many as Linux follows
-_CSV = frozenset(':,"')
+_MARKS = frozenset(":,")
 
 
 def container_words(
@@ -80,7 +80,7 @@ def _outermost(folders: Iterable[str]) -> Iterator[str]:
 
 def _bound(folder: str, *, native: bool) -> str:
     """The option that shows a folder under its own path; colons and commas need the longer form."""
-    if _CSV.isdisjoint(folder):
+    if _MARKS.isdisjoint(folder):
         return f"{'--volume' if native else '--bind'} {shlex.quote(f'{folder}:{folder}')}"
     cell = folder.replace('"', '""')
     fields = f'type=bind,"source={cell}","destination={cell}"'

@@ -389,17 +389,6 @@ def test_a_cgroup_that_is_shared_or_unreadable_tells_nothing(tmp_path, lines):
     assert (job.end().oom_kills, job.end().memory) == (None, None)
 
 
-def test_modules_are_loaded_before_the_command(job, tmp_path):
-    init = tmp_path / "modules" / "init"
-    init.mkdir(parents=True)
-    (init / "sh").write_text('module() { shift; export LOADED="$*"; [ "$1" != bad ]; }\n')
-    for n, name in ((1, "bwa/0.7 x"), (2, "bad")):
-        one = job.submission(n, "sh", "-c", 'printf %s "$LOADED"', policy=Policy(restartable=True))
-        job.write(JobElement(submissions=(one,), modules=(name,)))
-        assert job.run(MODULESHOME=str(tmp_path / "modules")) == n - 1, job.log(n)
-    assert job.log(1) == "bwa/0.7 x"
-
-
 def test_a_number_of_elements_that_does_not_fit_the_request_is_an_error(tmp_path):
     job = Job(tmp_path / "w")
     with pytest.raises(ValueError, match="2 elements"):

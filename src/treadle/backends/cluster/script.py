@@ -22,7 +22,7 @@ from treadle.backends.cluster.script_task import (
     secrets_text,
     shell_name,
 )
-from treadle.backends.cluster.script_text import END, MODULES, NO_RECORD, RUNTIME
+from treadle.backends.cluster.script_text import END, NO_RECORD, RUNTIME
 from treadle.base.digest import DIGEST_FOLDER_SH
 from treadle.base.layout import JobFolder
 
@@ -80,8 +80,6 @@ def render_job(
         f"treadle_digest_text={shlex.quote(_DIGEST)}",
         RUNTIME,
     ]
-    if any(element.modules for element in elements):
-        parts.append(MODULES.strip())
     parts.append(_chosen(texts, shell_name(dialect.index_variable)) if array else texts[0])
     return "\n".join([*parts, END.strip()]) + "\n"
 

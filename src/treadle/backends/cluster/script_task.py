@@ -33,14 +33,13 @@ class JobElement(Struct, frozen=True, kw_only=True):
     """One element of an array, or a single job: attempts that run one after the other.
 
     `independent`: one runs whatever became of those before it (a pack); else a failure ends the element (a
-    group). Each of several is held to its time limit of `limits`, in seconds (0: none). `modules` are loaded
-    before each command. `flowdir` is the folder of the workflow file.
+    group). Each of several is held to its time limit of `limits`, in seconds (0: none). `flowdir` is the
+    folder of the workflow file.
     """
 
     submissions: tuple[Submission, ...]
     limits: tuple[int, ...] = ()
     independent: bool = False
-    modules: tuple[str, ...] = ()
     flowdir: str = ""
 
     @property
@@ -137,8 +136,6 @@ def _calls(name: str, paths: Iterator[tuple[int, str]] | enumerate[str]) -> list
 def _command(one: Submission, element: JobElement, secrets: str) -> list[str]:
     """The environment, and `exec` of the command in it."""
     lines = [f". {shlex.quote(secrets)}"] if secrets else list(_exports(one.env))
-    if element.modules:
-        lines.append(f"treadle_modules {shlex.join(element.modules)} || exit 1")
     odd = [f"{name}={value}" for name, value in one.env.items() if not _NAME.match(name)]
     words = (["env", "--", *odd] if odd else []) + list(one.argv)
     return [*lines, f"treadle_become {shlex.join(words)}"]

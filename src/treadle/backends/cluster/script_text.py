@@ -482,21 +482,6 @@ treadle_host=$treadle_value
 treadle_find_cgroup
 """
 
-MODULES = r"""
-treadle_modules() {
-  command -v module >/dev/null 2>&1 || for treadle_file in "${LMOD_PKG-}/init/sh" "${MODULESHOME-}/init/sh" \
-    /etc/profile.d/lmod.sh /etc/profile.d/modules.sh /usr/share/lmod/lmod/init/sh /usr/share/modules/init/sh
-  do
-    [ -r "$treadle_file" ] && . "$treadle_file" && break
-  done
-  command -v module >/dev/null 2>&1 || {
-    treadle_say 'there is no module command on this node'
-    return 1
-  }
-  module load "$@"
-}
-"""
-
 END = r"""
 case $treadle_code in 99 | 100) exit 1 ;; *) exit "$treadle_code" ;; esac
 """

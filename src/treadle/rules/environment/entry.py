@@ -38,6 +38,12 @@ for treadle_file in "$treadle_prefix"/etc/conda/activate.d/*.sh; do
 done
 """.strip()
 
+# A folder on PATH cannot be told from two of them.
+_NO_COLON = (
+    "case $treadle_prefix in *:*) "
+    'treadle_fail "an environment cannot stand in $treadle_prefix, for it has a colon" ;; esac'
+)
+
 _BECOME = 'exec "$@"'
 
 
@@ -45,6 +51,7 @@ def in_venv(folder: str) -> str:
     """Into the virtual environment of Python in `folder` (token form)."""
     return _lines(
         f"treadle_prefix={quoted(folder)}",
+        _NO_COLON,
         '[ -x "$treadle_prefix/bin/python" ] || '
         'treadle_fail "there is no virtual environment in $treadle_prefix"',
         'export VIRTUAL_ENV="$treadle_prefix" PATH="$treadle_prefix/bin:$PATH"',
@@ -54,7 +61,7 @@ def in_venv(folder: str) -> str:
 
 def in_conda(prefix: str) -> str:
     """Into the conda environment in the folder `prefix` (token form)."""
-    return _lines(f"treadle_prefix={quoted(prefix)}", _CONDA)
+    return _lines(f"treadle_prefix={quoted(prefix)}", _NO_COLON, _CONDA)
 
 
 def in_named_conda(name: str, tools: Sequence[str]) -> str:
