@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from story_steps import Calls, put, until
 
+from conftest import Folder
 from treadle import StepError, StepRunError, StepRunner, StepSpec
 from treadle.steps.grow import DEEPEST
 
@@ -320,3 +321,87 @@ def test_what_grows_is_pinned_as_any_step_is(runner: StepRunner) -> None:
     assert "is pinned to" in str(caught.value.exceptions[0])
     with pytest.raises(StepError, match="is pinned to"):
         runner.run(steps, dry_run=True)
+
+
+# In one plan with rules
+
+MIXED = """
+import pathlib
+from treadle import StepSpec
+
+def part(name):
+    return StepSpec(f"part_{name}", fn=lambda out: pathlib.Path(out).write_text(name) and None)
+
+def grow(names):
+    return [part(name) for name in names]
+
+look = StepSpec("look", fn=lambda out: pathlib.Path("names").read_text().split(), grow=grow, inputs=["names"])
+steps = [look]
+"""
+FLOW = """
+[[steps]]
+module = "steps.py"
+
+[[rules]]
+name = "names"
+input = ["raw"]
+output = ["names"]
+shell = "sort {input} > {output}"
+"""
+
+
+def rules_of(told: Iterable[dict[str, Any]], *, runs: bool) -> set[str]:
+    return {task["rule"] for task in told if task["will_run"] or not runs}
+
+
+def test_steps_grow_in_a_plan_of_rules_as_they_do_alone(folder: Folder) -> None:
+    folder.write("steps.py", MIXED)
+    folder.write("raw", "a\nb\n")
+    folder.flow(FLOW)
+    assert rules_of(folder.plan()["tasks"], runs=True) == {"names", "@look"}
+    folder.treadle("run")
+    everything = {"names", "@look", "@part_a", "@part_b"}
+    for args in ((), ("look",)):
+        told = folder.plan("main.oxoflow", *args)["tasks"]
+        assert rules_of(told, runs=False) == everything
+        assert rules_of(told, runs=True) == set()
+        assert {task["verdict"] for task in told} == {"up_to_date"}
+    assert "grown by @look" in folder.treadle("why", "part_a").stdout
+    folder.write("raw", "b\nc\n")
+    assert rules_of(folder.plan()["tasks"], runs=True) == {"names", "@look"}
+    folder.treadle("run")
+    told = folder.plan()["tasks"]
+    assert rules_of(told, runs=False) == {"names", "@look", "@part_b", "@part_c"}
+    assert rules_of(told, runs=True) == set()
+
+
+def test_what_grows_stands_below_the_prefix_of_the_step_that_grew_it(folder: Folder) -> None:
+    folder.write("steps.py", MIXED)
+    folder.write("more.py", MIXED.replace("part_", "other_").replace('"look"', '"watch"'))
+    folder.write("raw", "a\nb\n")
+    more = '[[steps]]\nmodule = "more.py"\nprefix = "there"\n'
+    folder.flow(FLOW.replace('module = "steps.py"\n', f'module = "steps.py"\nprefix = "here"\n\n{more}'))
+    folder.treadle("run")
+    for place, names in (("here", {"part_a", "part_b"}), ("there", {"other_a", "other_b"})):
+        assert {one.name.rpartition("_")[0] for one in (folder / place).iterdir() if one.is_file()} == names
+    assert rules_of(folder.plan()["tasks"], runs=True) == set()
+
+
+def test_a_rule_may_read_what_has_grown_by_its_name(folder: Folder) -> None:
+    folder.write("steps.py", MIXED)
+    folder.write("raw", "a\nb\n")
+    folder.flow(FLOW)
+    folder.treadle("run")
+    folder.flow(
+        FLOW
+        + """
+[[rules]]
+name = "use"
+input = ["{step.part_a}", "{step.part_b}"]
+output = ["out"]
+shell = "cat {input} > {output}"
+"""
+    )
+    folder.treadle("run")
+    assert folder.read("out") == "ab"
+    assert rules_of(folder.plan()["tasks"], runs=True) == set()

@@ -14,6 +14,7 @@ from msgspec import Struct
 from treadle.api import pipeline
 from treadle.api.pipeline_plan import places_of
 from treadle.api.step_names import StepNames
+from treadle.api.steps_grown import named_steps
 from treadle.api.steps_pipe import Looker, Places, see_possible, with_made_inputs
 from treadle.base.errors import OptionError, UserError, WorkflowError
 from treadle.base.place import Diagnostic
@@ -38,11 +39,13 @@ class _Loaded(Struct, frozen=True):
 
 
 class StepDrafts(Struct, frozen=True):
-    """The steps of a workflow on their way into its plan."""
+    """The steps of a workflow on their way into its plan. `roots` and `parents` as in `Planned`."""
 
     drafts: tuple[Draft, ...]
     book: StepBook
     seen: dict[str, Seen]
+    roots: tuple[str, ...]
+    parents: dict[str, str]
 
 
 class Modules:
@@ -91,6 +94,7 @@ class Modules:
         """Drafts of all steps that the files list, that the rules read, or that the request names."""
         read = {folder for draft in rules for path in draft.inputs for folder in _and_above(path)}
         book, drafts, seen = StepBook(), [], {}  # type: StepBook, list[Draft], dict[str, Seen]
+        roots, parents = [], {}  # type: list[str], dict[str, str]
         for one in self._loaded:
             named = [step for target in request.targets for step in one.names.find(target)]
             needed = [step for path, step in one.names.by_path().items() if path in read]
@@ -107,7 +111,9 @@ class Modules:
             see_possible(expanded.drafts, book, expanded.seen)
             drafts += expanded.drafts
             seen.update(expanded.seen)
-        return StepDrafts(tuple(with_made_inputs(drafts, book)), book, seen)
+            roots += expanded.targets
+            parents.update({**one.names.parents, **expanded.parents})
+        return StepDrafts(tuple(with_made_inputs(drafts, book)), book, seen, tuple(roots), parents)
 
 
 def _forced(request: Request, named: Sequence[StepSpec]) -> frozenset[str] | bool:
@@ -134,11 +140,17 @@ def _load(module: StepModule, workflow: Workflow, request: Request, workdir: str
         hint = "run it by itself: treadle run " + module.module
         raise WorkflowError([Diagnostic("stream-in-plan", message, module.place, hint)])
     places = places_of(request, workdir, module.prefix)
-    names = StepNames(steps, paths.Places(places.prefix, workdir), workdir)
+    names = _names(steps, places)
     if found.picked:
         steps = tuple(names.chosen((found.picked,), module.module))
-        names = StepNames(steps, paths.Places(places.prefix, workdir), workdir)
+        names = _names(steps, places)
     return _Loaded(steps, places, names)
+
+
+def _names(steps: Sequence[StepSpec], places: Places) -> StepNames:
+    """The steps of a file, and what has grown of them, by name."""
+    where = paths.Places(places.prefix, places.workdir)
+    return named_steps(steps, where, places.workdir, unsafe_locks=places.unsafe_locks)
 
 
 def _placed(one: Diagnostic, module: StepModule) -> Diagnostic:

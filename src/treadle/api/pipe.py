@@ -129,6 +129,11 @@ def plan_of(request: Request) -> Planned:
         book=steps.book if steps else None,
         seen=steps.seen if steps else {},
     )
+    if steps is not None and steps.parents:
+        from treadle.api.steps_born import with_born  # only where steps have grown
+
+        wanted = with_born(selected, plan, steps.parents)
+        planned = replace(planned, selected=wanted, roots=steps.roots, parents=steps.parents)
     if request.strict and planned.warnings:
         raise WorkflowError(replace(one, severity=Severity.ERROR) for one in planned.warnings)
     return planned

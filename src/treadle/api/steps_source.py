@@ -77,10 +77,11 @@ class Route(Struct, frozen=True, kw_only=True):
         """The whole way for steps that arrive in the middle of a run. `evidence` gives the folder's past, and
         is asked for once a step comes that reads files: the folder is locked from then on."""
 
-        def trip(steps: list[StepSpec], standing: Standing) -> View:
-            planned = self.planned(steps, standing)
+        def trip(steps: list[StepSpec], standing: Standing, prefix: str) -> View:
+            route = replace(self, places=replace(self.places, prefix=prefix)) if prefix else self
+            planned = route.planned(steps, standing)
             locks = bool(planned.plan.tasks) and needs_lock(planned.plan)
-            return self.view(planned, steps, evidence() if locks else Past(), standing)
+            return route.view(planned, steps, evidence() if locks else Past(), standing)
 
         return trip
 

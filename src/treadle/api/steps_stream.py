@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from treadle.steps.record import ArtifactRecord
 
 
-Trip = Callable[[list[StepSpec], Standing], View]  # a batch -> what is to be done about it
+# A batch of steps, and the prefix of their artifacts (empty: the run's) -> what is to be done about it.
+Trip = Callable[[list[StepSpec], Standing, str], View]
 _WELL = (End.SUCCEEDED, End.UNCHANGED)
 _END = object()  # of an iterable: it may give anything, None too
 _HANG = 1.0  # seconds that our threads may take to come to their end when nothing more is wanted
@@ -46,6 +47,7 @@ class _Ready(Struct, frozen=True):
     spec: StepSpec
     record: ArtifactRecord | None
     depth: int
+    prefix: str
 
 
 class Stream:
@@ -115,7 +117,7 @@ class Stream:
                 if end in _WELL and task in self._book:
                     entry = self._book[task]
                     record = self._book.records.get(task) or entry.replaces
-                    self._growing.append(_Ready(entry.spec, record, entry.depth))
+                    self._growing.append(_Ready(entry.spec, record, entry.depth, entry.prefix))
             self._change.notify_all()
         if end in _WELL:
             self._book.drop(task)
@@ -199,7 +201,8 @@ class Stream:
             pulled, growing = work
             view: View | None = None
             try:
-                view = self._plan([*pulled, *self._grown(growing)], self._standing)
+                prefix = growing[0].prefix if growing else ""
+                view = self._plan([*pulled, *self._grown(growing)], self._standing, prefix)
             except BaseException as error:
                 self.errors.append(error)
             with self._change:
@@ -230,7 +233,8 @@ class Stream:
         return found
 
     def _next_work(self) -> tuple[list[StepSpec], list[_Ready]] | None:
-        """Wait for steps, and take all that are there; None: nothing more is wanted."""
+        """Wait for steps, and take all that are there, of those that grow all of one prefix; None: nothing
+        more is wanted."""
         with self._change:
             self._change.wait_for(
                 lambda: self._is_cut_short() or self._pulled or self._growing or self._is_over()
@@ -238,8 +242,9 @@ class Stream:
             if self._is_cut_short() or not (self._pulled or self._growing):
                 return None
             pulled, self._pulled = self._pulled, []
-            growing = list(self._growing)
-            self._growing.clear()
+            waiting = list(self._growing)
+            growing = [one for one in waiting if one.prefix == waiting[0].prefix]
+            self._growing = deque(one for one in waiting if one.prefix != waiting[0].prefix)
             self._planning = True
             return pulled, growing
 

@@ -167,7 +167,7 @@ def view_of(
     facts = gather(planned.plan, past, options, artifacts=planned.seen)
     decision = decide(planned.plan, facts, past, options)
     if planned.parents:
-        from treadle.api.steps_withdrawn import without_withdrawn  # only where steps have grown
+        from treadle.api.steps_born import without_withdrawn  # only where steps have grown
 
         while (kept := without_withdrawn(planned, decision, selected)) != selected:
             selected = kept

@@ -16,7 +16,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     `path` is its output path, absolute or a URL; `deps` are all its deps, those that were pruned too.
     `wanted`: it is made again though its artifact is complete (forced, changed inputs, mutable), and then
     `replaces` is the record that it replaces. `tried`: an attempt at it that failed was seen. `depth`: how
-    many steps have grown out of one another down to it (0: it was asked for).
+    many steps have grown out of one another down to it (0: it was asked for). `prefix` is where artifacts of
+    steps stand that name no other place, it and those that it grows.
     """
 
     spec: StepSpec
@@ -26,6 +27,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     replaces: ArtifactRecord | None = None
     tried: bool = False
     depth: int = 0
+    prefix: str = ""
 
 
 class StepBook:

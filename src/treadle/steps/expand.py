@@ -241,6 +241,7 @@ class _Drafter:
             replaces=seen.record if wanted else None,
             tried=seen.state is not ArtifactState.ABSENT or seen.status is not None,
             depth=survey.depths.get(spec.identity, 0) if survey.depths else 0,
+            prefix=self._places.prefix,
         )
 
     def _path(self, dep: StepSpec) -> str:

@@ -79,12 +79,12 @@ class Places:
     """Where the artifacts of one plan stand: the prefix and the work folder, as they were read once."""
 
     def __init__(self, prefix: str, workdir: str) -> None:
-        self._prefix = prefix
+        self.prefix = prefix
         self._workdir = workdir
 
     def of(self, spec: StepSpec) -> str:
         """The output path of a step: absolute, in one spelling; or a URL."""
-        path = spec.path_under(self._prefix)
+        path = spec.path_under(self.prefix)
         if is_url(path):
             return local_path(path) if path.startswith("file:") else path
         if not path.startswith("/"):

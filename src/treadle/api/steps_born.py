@@ -1,12 +1,22 @@
-"""What had grown of steps that will run again: it is withdrawn until they have, and grow as they do then."""
+"""Steps that have grown, in a plan: wanted with those that grew them, and withdrawn where these run again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from treadle.api.view import Planned
 from treadle.decide.reason import Decision, Verdict
+from treadle.plan.graph import upstream
 from treadle.plan.select import select
+from treadle.plan.task import ScheduledPlan
+
+
+def with_born(selected: frozenset[str], plan: ScheduledPlan, parents: Mapping[str, str]) -> frozenset[str]:
+    """The selected tasks, with what has grown of them and all that this needs."""
+    born = {task: parent for task, parent in parents.items() if task in plan.tasks}
+    while more := [task for task, parent in born.items() if parent in selected and task not in selected]:
+        selected |= upstream(plan, more)
+    return selected
 
 
 def without_withdrawn(
