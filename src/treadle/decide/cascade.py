@@ -46,7 +46,8 @@ class Cascade:
             if one.call is not None and not one.inputs:
                 continue  # what a step was built on is in its identity
             for need in one.needs:
-                if self._tasks[need].making is not None:
+                upstream = self._tasks.get(need)  # None: it came with an earlier batch of steps
+                if upstream is not None and upstream.making is not None:
                     continue  # what an environment is made of is in the identity of whoever runs in it
                 self._dependents.setdefault(need, []).append(one)
         pending = list(first)
