@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle import __version__
 from treadle.api.alone import alone, needs_lock, pulse
@@ -22,7 +23,7 @@ from treadle.base.files import write_whole
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.machine import gpus_here, usable_cpus, usable_memory
 from treadle.base.mask import Mask
-from treadle.base.place import Diagnostic
+from treadle.base.place import Diagnostic, Severity
 from treadle.engine.budget import impossible
 from treadle.engine.loop import drive
 from treadle.engine.news import Interrupt
@@ -168,6 +169,7 @@ def carry_out(
         *impossible(driving.budget(view.plan), tasks),
         *beyond_backend(view),
         *lacking_here(view),
+        *_protected(view),
     ]:
         raise PlanError(refused)
     if view.book is not None:
@@ -186,6 +188,12 @@ def lacking_here(view: View) -> list[Diagnostic]:
     from treadle.api.environments import errors
 
     return errors(view.beyond)
+
+
+def _protected(view: View) -> list[Diagnostic]:
+    """Outputs that are protected and would be overwritten: errors, where a preview warns."""
+    found = (one for one in view.beyond if one.code == "protected-output")
+    return [replace(one, severity=Severity.ERROR) for one in found]
 
 
 def _drive(

@@ -20,6 +20,7 @@ from treadle.base.place import Diagnostic, Severity
 from treadle.decide.decide import Options as DecideOptions
 from treadle.decide.decide import decide
 from treadle.decide.facts import Facts, gather
+from treadle.decide.protected import overwritten
 from treadle.decide.reason import Decision
 from treadle.plan.select import select
 from treadle.plan.task import Resources, ScheduledPlan
@@ -176,7 +177,11 @@ def view_of(
         from treadle.api.steps_pipe import note_rebuilds  # workflows without steps do not need it
 
         note_rebuilds(planned.book, planned.seen, decision)
-    beyond = (*_beyond_this_machine(planned, decision), *_lacking(planned, decision))
+    beyond = (
+        *_beyond_this_machine(planned, decision),
+        *_lacking(planned, decision),
+        *overwritten(planned.plan, facts, options, decision),
+    )
     if request.strict and beyond:
         raise PlanError(replace(one, severity=Severity.ERROR) for one in beyond)
     return View(

@@ -20,11 +20,13 @@ __all__ = [
     "is_there",
     "look",
     "make_parents",
+    "protect",
     "read_regular",
     "remove",
     "set_aside",
     "set_aside_from",
     "sync_folder",
+    "unprotect",
     "write_whole",
 ]
 
@@ -226,6 +228,40 @@ def _empty_of_files(folder: bytes) -> list[bytes]:
             else:
                 os.unlink(entry.path)
     return inner
+
+
+def protect(path: str) -> None:
+    """Take the permission to write from a file, or from a folder and all in it; links are not followed.
+
+    Raises `DiskError`.
+    """
+    for one in _with_inner(path):
+        _change_mode(one, ~0o222, 0)
+
+
+def unprotect(path: str) -> None:
+    """Give the owner back the permission to write. Raises `DiskError`."""
+    for one in _with_inner(path):
+        _change_mode(one, ~0, 0o200)
+
+
+def _with_inner(path: str) -> list[str]:
+    found = [path]
+    if os.path.isdir(path) and not os.path.islink(path):
+        for folder, folders, files in os.walk(path):
+            found += [os.path.join(folder, name) for name in (*folders, *files)]
+    return found
+
+
+def _change_mode(path: str, kept: int, more: int) -> None:
+    try:
+        mode = os.lstat(path).st_mode
+        if mode & _FORMAT in (_REGULAR, _FOLDER):
+            os.chmod(path, mode & 0o7777 & kept | more)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise disk_error("change the mode of", path, error) from error
 
 
 def make_parents(path: str) -> None:

@@ -330,7 +330,7 @@ def notice(event: Noticed) -> str:
             return "the disk stayed full: giving up; free some space and run again"
         case "backend_failed":
             return f"the backend failed: {values.get('message')}"
-        case "not_set_aside" | "not_removed" | "not_written":
+        case "not_set_aside" | "not_removed" | "not_written" | "not_protected":
             return f"warning: {event.task}: {values['problem']}"
         case "input_changed":
             return f"warning: {values.get('path')} was changed while {event.task} ran; the next run says so"

@@ -10,7 +10,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from treadle.base.errors import DiskError
-from treadle.base.files import disk_error, make_parents, write_whole
+from treadle.base.files import disk_error, make_parents, protect, write_whole
 from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
 from treadle.engine.aside import Aside
@@ -22,6 +22,7 @@ from treadle.engine.news import Ended
 from treadle.engine.scribe import is_full
 from treadle.engine.slate import set_aside_made
 from treadle.engine.witness import seen_by_job
+from treadle.plan.task import ScheduledTask
 from treadle.records.event import EndReason, FileRecord, Outcome
 
 _TOLD = (EndReason.APP, EndReason.OOM, EndReason.TIME)
@@ -181,7 +182,17 @@ class Concluder:
             self._inbox.note("input_changed", task.id, path=path)
         if task.benchmark:
             self._write_benchmark(attempt, outcome)
+        if task.protected:
+            self._protect(task)
         self._inbox.tell(Ended(task.id, attempt.n, outcome, evidence, doubted))
+
+    def _protect(self, task: ScheduledTask) -> None:
+        """Make read-only what is to be so, before it is known that the task succeeded."""
+        for path in task.protected:
+            try:
+                protect(self._eyes.place(path))
+            except DiskError as error:
+                self._inbox.note("not_protected", task.id, problem=str(error))
 
     def _fail(self, attempt: Attempt, outcome: Outcome) -> None:
         task = attempt.task

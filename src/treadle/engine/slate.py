@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from treadle.base.files import Stat, disk_error, look, make_parents, remove, set_aside
+from treadle.base.files import Stat, disk_error, look, make_parents, remove, set_aside, unprotect
 from treadle.decide.evidence import changed
 from treadle.decide.look import digest_of, place_of, readable, record_of
 from treadle.engine.check import Eyes, same
@@ -95,6 +95,8 @@ def sweep(task: ScheduledTask, slate: Slate, eyes: Eyes) -> list[Moved]:
 
     Raises `DiskError`.
     """
+    for path in task.protected if slate.standing else ():
+        unprotect(eyes.place(path))
     for path in slate.remove:
         remove(eyes.place(path))
     moved = [Moved(path, set_aside(eyes.place(path))) for path in slate.aside]

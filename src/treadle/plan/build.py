@@ -121,6 +121,7 @@ def _task(nodes: Nodes, number: int, needs: tuple[str, ...], ordered: frozenset[
         ancient=draft.ancient,
         outputs=draft.outputs,
         temporary=draft.temporary,
+        protected=draft.protected,
         needs=needs,
         ordered=ordered,
         resources=draft.resources,

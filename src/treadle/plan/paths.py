@@ -72,6 +72,7 @@ def normal_draft(draft: Draft) -> Draft:
         ancient=frozenset(map(normal, draft.ancient)),
         outputs=tuple(dict.fromkeys(map(normal, draft.outputs))),
         temporary=tuple(dict.fromkeys(map(normal, draft.temporary))),
+        protected=tuple(dict.fromkeys(map(normal, draft.protected))),
         log=normal(draft.log) if draft.log else "",
         benchmark=normal(draft.benchmark) if draft.benchmark else "",
         call=call,

@@ -135,6 +135,7 @@ def _task_object(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[
         "ancient": sorted(task.ancient),
         "ordered": sorted(task.ordered),
         "temporary": task.temporary,
+        "protected": task.protected,
         "log": task.log,
         "benchmark": task.benchmark,
         "environment": _environment(task.policy.environment, known),

@@ -183,6 +183,7 @@ class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     ancient: frozenset[str] = frozenset()
     outputs: tuple[str, ...] = ()
     temporary: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     resources: Resources = Resources()
     policy: Policy = Policy()
@@ -198,10 +199,11 @@ class ScheduledTask(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     """A node of the plan. Everything is final but for the tokens in its command.
 
     `needs` are ids of tasks, sorted; `ordered` those of them that come from `depends_on` alone.
-    `temporary` are outputs removed once every dependent is done; `log_named` says that the command
-    itself writes `log` (else the engine does). A task does its `command`, or its `call` when it has one:
-    it is a step then, and its artifact (`call.path`) is not among its outputs. A task with a `making` is
-    there to make an environment: it runs when that is not there and a task that will run needs it.
+    `temporary` are outputs removed once every dependent is done, `protected` those made read-only;
+    `log_named` says that the command itself writes `log` (else the engine does). A task does its `command`,
+    or its `call` when it has one: it is a step then, and its artifact (`call.path`) is not among its outputs.
+    A task with a `making` is there to make an environment: it runs when that is not there and a task that
+    will run needs it.
     """
 
     id: str
@@ -213,6 +215,7 @@ class ScheduledTask(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     ancient: frozenset[str] = frozenset()
     outputs: tuple[str, ...] = ()
     temporary: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     ordered: frozenset[str] = frozenset()
     resources: Resources = Resources()

@@ -122,6 +122,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ancient: tuple[str, ...] = ()
     temporary: bool = False
     temp_output: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
     log: str = ""
     benchmark: str = ""
     pre_exec: str = ""

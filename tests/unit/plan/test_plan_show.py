@@ -141,6 +141,7 @@ CHANGES = {
     "command": Command(text="sort in.txt > out.txt", on_success="x"),
     "ancient": frozenset({"in.txt"}),
     "temporary": ("out.txt",),
+    "protected": ("out.txt",),
     "resources": Resources(threads=2),
     "policy": Policy(priority=1),
     "log": "l",

@@ -333,7 +333,6 @@ def test_a_temporary_or_ancient_file_that_is_none_of_the_rule_is_named() -> None
         "checkpoint = true",
         "checkpoint_manifest = 'm'",
         "checkpoint_extends = 'sample'",
-        "protected_output = ['o']",
         "checksum = 'md5'",
     ],
 )

@@ -51,11 +51,13 @@ class Ground(Struct, frozen=True):
 
 
 class Output(Struct, frozen=True):
-    """One declared output; `temporary`: it is removed once every dependent is done."""
+    """One declared output; `temporary`: it is removed once every dependent is done; `protected`: it is made
+    read-only."""
 
     pattern: Pattern
     name: str = ""
     temporary: bool = False
+    protected: bool = False
 
 
 class Blueprint(Struct, frozen=True):
@@ -188,7 +190,7 @@ def _outputs(rule: Rule, paths: PathText) -> tuple[Output, ...]:
         if pattern is not None:
             marked = {spec.text, pattern.text, pattern.spelled} | ({spec.name} if spec.name else set())
             temporary = rule.temporary or not marked.isdisjoint(rule.temp_output)
-            found.append(Output(pattern, spec.name, temporary))
+            found.append(Output(pattern, spec.name, temporary, not marked.isdisjoint(rule.protected)))
     return tuple(found)
 
 

@@ -52,6 +52,7 @@ class Drafter:
         self._key = picker(names, blueprint.key)
         self._outputs = [output.pattern.filler(names) for output in blueprint.outputs]
         self._temporary = [at for at, output in enumerate(blueprint.outputs) if output.temporary]
+        self._protected = [at for at, output in enumerate(blueprint.outputs) if output.protected]
         self._log = _filler(blueprint.log, names)
         self._benchmark = _filler(blueprint.benchmark, names)
         self._input_names = any(entry.name for entry in blueprint.inputs)
@@ -94,6 +95,7 @@ class Drafter:
             ancient=self._ancient(lists, filling.inputs) if rule.ancient else _NOTHING,
             outputs=filling.outputs,
             temporary=tuple([outputs[at] for at in self._temporary]) if self._temporary else (),
+            protected=tuple([outputs[at] for at in self._protected]) if self._protected else (),
             depends_on=rule.depends_on,
             resources=rule.resources,
             policy=rule.policy,

@@ -86,6 +86,7 @@ def rule(section: Section, house: House, *, extends: str = "", template: bool = 
         ancient=_chosen(section, got, "ancient", inputs, [one.pattern for one in gathered]),
         temporary=got.get("temporary", False),
         temp_output=_chosen(section, got, "temp_output", outputs),
+        protected=_protected(section, got, outputs),
         resources=asked,
         memory_text=memory_text,
         policy=_policy(got, house, environment),
@@ -172,6 +173,16 @@ def _chosen(
             message = f"'{clip(entry)}' is not {what} of this rule, so it has no effect"
             section.warn("no-effect", message, key, hint=section.findings.guess(entry, texts))
     return tuple([entry for entry in entries if entry in texts])
+
+
+def _protected(section: Section, got: dict[str, Any], outputs: tuple[PathSpec, ...]) -> tuple[str, ...]:
+    """The outputs that become read-only; one that is to be removed cannot be among them."""
+    chosen = _chosen(section, got, "protected_output", outputs)
+    going = _meant(got.get("temp_output", ()), outputs)
+    if chosen and (got.get("temporary") or not set(chosen).isdisjoint(going)):
+        message = "an output cannot be both protected and temporary"
+        section.error("said-twice", message, "protected_output")
+    return chosen
 
 
 def _check_signal(section: Section, got: dict[str, Any], limit: int | None) -> None:

@@ -221,6 +221,7 @@ class _Writer:
             name=name,
             temporary=self.said.cleanup,
             temp_output=(),
+            protected=(),
             policy=replace(rule.policy, target=False),
             places={**rule.places, "shell": self._at(key)},
             **changes,

@@ -214,7 +214,7 @@ RULE: Fields = {
     "benchmark": _PATH,
     "temporary": _FLAG,
     "temp_output": Field(Kind.PATHS),
-    "protected_output": _NOT_YET,
+    "protected_output": Field(Kind.PATHS),
     "ancient": Field(Kind.PATHS),
     "scratch": Field(Kind.SCRATCH),
     "shadow": Field(Kind.SCRATCH),
