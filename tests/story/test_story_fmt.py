@@ -134,6 +134,8 @@ def test_named_inputs_stay_in_their_order(folder):
         TIDY
         + '\n[[rules]]\nname = "s"\nshell = "cat {input}"\n[rules.input]\nz = "1"\npath = "2"\na = "3"\n',
     )
+    for name in "123":
+        folder.write(name, name)
     digest = folder.plan()["digest"]
     assert folder.treadle("fmt").stderr == "nothing to change\n"
     assert folder.plan()["digest"] == digest
