@@ -27,7 +27,7 @@ shell = "cat {input} > {output}"
 """
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("template", [name for name in TEMPLATES if name != "pipeline"])
 def test_each_template_checks_plans_and_runs(folder, template):
     said = folder.treadle("init", "new", "--template", template)
     assert "new/main.oxoflow" in said.stdout.splitlines()
@@ -37,8 +37,33 @@ def test_each_template_checks_plans_and_runs(folder, template):
         "errors": [],
         "warnings": [],
     }
+    assert new.treadle("fmt", "--check").stderr == "nothing to change\n"
     assert new.run_as_previewed()
     assert new.run_as_previewed() == set()
+
+
+def test_the_template_of_a_pipeline_runs(folder):
+    said = folder.treadle("init", "new", "--template", "pipeline")
+    assert said.stderr == "now: cd new && treadle plan pipeline.py, then treadle run pipeline.py\n"
+    new = type(folder)(folder / "new")
+    new.treadle("run", "pipeline.py")
+    made = new.treadle("path", "pipeline.py:report").stdout.strip()
+    assert new.read(made) == "8 words; the first is ['the']\n"
+    assert new.treadle("run", "pipeline.py").stderr == "nothing to do: 2 steps cached\n"
+
+
+def test_the_template_of_a_cluster_says_what_it_would_send(folder):
+    folder.treadle("init", "--template", "cluster")
+    shown = folder.treadle("plan", "--profile", "cluster", "--show", "submit").stdout
+    assert "#SBATCH" in shown
+    assert "1024M" in shown
+
+
+def test_the_template_of_pairs_makes_each_pair_of_its_own_samples(folder):
+    folder.treadle("init", "--template", "pairs")
+    folder.treadle("run", "-q")
+    assert folder.read("calls/P1.tsv") == "C\t2\n"
+    assert folder.read("calls/P2.tsv") == "G\t1\n"
 
 
 def test_init_overwrites_nothing(folder):

@@ -13,7 +13,13 @@ from treadle.cli.printer import Printer
 TEMPLATES = {
     "minimal": "one rule, one file",
     "samples": "a sheet of samples, one task each, then a gather",
+    "pairs": "tumour and normal, pair by pair",
+    "discovery": "samples that are found among the files",
+    "scatter": "a rule in pieces, gathered again",
+    "modules": "a workflow in several files",
+    "cluster": "a profile for a scheduler",
     "python": "rules that run Python scripts",
+    "pipeline": "Python steps",
 }
 
 
@@ -53,7 +59,8 @@ def execute(args: argparse.Namespace) -> int:
     for name in files:
         printer.data(os.path.normpath(os.path.join(args.folder, name)))
     where = "" if args.folder == "." else f"cd {args.folder} && "
-    printer.talk(f"now: {where}treadle plan, then treadle run")
+    named = "" if "main.oxoflow" in files else f" {min(files)}"
+    printer.talk(f"now: {where}treadle plan{named}, then treadle run{named}")
     return 0
 
 

@@ -55,6 +55,7 @@ _KINDS: dict[Kind, Schema] = {
     Kind.INTERVAL: {"type": ["string", "number"], "exclusiveMinimum": 0},
     Kind.SIZE_GROWTH: _TEXT,
     Kind.TIME_GROWTH: _TEXT,
+    Kind.MISSING: {"type": ["string", "integer"], "minimum": 0},
     Kind.PACK: {"type": ["string", "number"], "minimum": 1},
     Kind.TEXTS: {"type": "array", "items": _TEXT},
     Kind.NAMES: {"type": "array", "items": _FILLED},
