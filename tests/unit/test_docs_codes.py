@@ -24,7 +24,7 @@ NO_CODES = {
     *("utf-8", "utf-8-sig", "dry-run", "auto-discovered"),
     *("conda-meta", "treadle-aside", "treadle-attempt", "treadle-heart", "treadle-jobs", "treadle-leases"),
     *("treadle-plan", "treadle-pull", "treadle-step", "treadle-store"),
-    *("ls-files", "rev-parse", "update-index", "write-tree"),
+    *("ls-remote", "ls-files", "rev-parse", "update-index", "write-tree"),
 }
 # Rooms that speak to schedulers, whose options look like codes: what stands where a code is wanted counts.
 OPTION_ROOMS = ("backends/cluster", "testing/schedulers")

@@ -57,6 +57,44 @@ def environment_ready(place: str) -> str:
     return f"{place}.treadle-ready"
 
 
+def pins_folder() -> str:
+    """Where the files of git pins are kept, for all workflows of a user: below the user's cache folder."""
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    home = cache if os.path.isabs(cache) else os.path.expanduser("~/.cache")
+    return os.path.join(home, "treadle", "pins")
+
+
+class PinFolder(Struct, frozen=True):
+    """What is kept of one repository: a folder for each commit, and what its refs were when last asked."""
+
+    root: str
+
+    @classmethod
+    def of(cls, repo: str) -> PinFolder:
+        return cls(os.path.join(pins_folder(), blake2b(repo.encode(), digest_size=8).hexdigest()))
+
+    @property
+    def key(self) -> str:
+        """What stands for the repository: 16 hex digits."""
+        return os.path.basename(self.root)
+
+    @property
+    def lock(self) -> str:
+        return os.path.join(self.root, "lock")
+
+    def commit(self, commit: str) -> str:
+        """The files of a commit: all of them, or it is not there."""
+        return os.path.join(self.root, commit)
+
+    def unfinished(self, pid: int) -> str:
+        """Where a process makes them."""
+        return os.path.join(self.root, f"{pid}.part")
+
+    def ref(self, ref: str) -> str:
+        """Which commit a tag or branch was."""
+        return os.path.join(self.root, f"ref-{blake2b(ref.encode(), digest_size=8).hexdigest()}")
+
+
 def private_log(log: str) -> str:
     """Where what belongs into `log` stands as long as it may hold secrets."""
     return f"{log}.private"

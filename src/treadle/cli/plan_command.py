@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.api.pipe import View, look, mask_of
 from treadle.cli.again import Again
 from treadle.cli.options import add_decision, add_workflow, request_of
-from treadle.cli.preview import rule_lines, summary_lines, task_lines
+from treadle.cli.preview import pin_lines, pins_of, rule_lines, summary_lines, task_lines
 from treadle.cli.printer import Printer
 from treadle.cli.words import as_values, count, diagnostic_lines, listed, shortened
 from treadle.decide.reason import Verdict
@@ -44,6 +44,8 @@ def execute(args: argparse.Namespace) -> int:
         return 0
     for line in task_lines(view, printer) if args.tasks else rule_lines(view, printer):
         printer.data(line)
+    for line in pin_lines(view):
+        printer.talk(line)
     mask = mask_of(view.workflow)
     for line in summary_lines(view, printer, Again.of(args)):
         printer.talk(mask.text(line))
@@ -82,8 +84,9 @@ def print_object(view: View, printer: Printer) -> None:
         "may_cut_off": sum(answer.may_cut_off for answer in answers.values()),
     }
     warnings = [shortened(one) for one in (*view.warnings, *view.beyond)]
+    pins = {"pins": found} if (found := pins_of(view)) else {}
     printer.long_object(
-        plan_head(view.plan), "tasks", _task_objects(view), {"summary": summary, "warnings": warnings}
+        plan_head(view.plan), "tasks", _task_objects(view), {"summary": summary, "warnings": warnings, **pins}
     )
 
 

@@ -75,6 +75,17 @@ def rule_lines(view: View, printer: Printer) -> Iterator[str]:
     yield from task_lines(view, printer, steps)
 
 
+def pin_lines(view: View) -> Iterator[str]:
+    """One line per git pin: which commit it is."""
+    for pinned, commit in pins_of(view).items():
+        yield f"{pinned} is commit {commit}"
+
+
+def pins_of(view: View) -> dict[str, str]:
+    """The git pins of a workflow: what was asked for (`repo@ref`), and the commit that it is."""
+    return {one.pinned: one.commit for one in view.workflow.includes if one.pinned}
+
+
 def task_lines(view: View, printer: Printer, tasks: Iterable[str] | None = None) -> Iterator[str]:
     """One line per task (of these), with its reasons (a cascade is told once, at its root)."""
     answers = view.decision.answers

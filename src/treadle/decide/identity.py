@@ -18,6 +18,7 @@ from itertools import zip_longest
 from treadle.base.digest import blake2b
 from treadle.plan.environment import Environment
 from treadle.plan.task import Command, ScheduledTask, Shell
+from treadle.plan.tokens import unpinned
 from treadle.records.event import Evidence, FileRecord
 
 FORMAT = 1  # of the recipe below; evidence of another format is compared by what it shows
@@ -39,7 +40,7 @@ def identity(task: ScheduledTask, script: FileRecord | None) -> str:
 def _without_environment(task: ScheduledTask, script: FileRecord | None) -> str:
     command = task.command
     argv, outputs = command.script, task.outputs
-    main = _digest((command.text, str(len(argv)), *argv, *outputs))
+    main = _digest((command.text, str(len(argv)), *map(unpinned, argv), *outputs))
     if _is_bare(command):
         return f"{main}{_BARE}{_shell_part(task.policy.shell)}"
     return ".".join(

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Collection
 
 from treadle.base.files import Stat, digest_file, digest_folder, look
-from treadle.base.layout import environments, is_artifact_record
+from treadle.base.layout import environments, is_artifact_record, pins_folder
 from treadle.decide.folder import folder_stat, own_below
 from treadle.plan.task import ScheduledTask
 from treadle.plan.tokens import MARK, bind
@@ -27,8 +27,8 @@ Look = Callable[[str], FileRecord | None]
 def place_of(path: str, workdir: str, flowdir: str = "") -> str:
     """Where `path` of a plan stands: relative ones from the work folder, tokens filled."""
     if MARK in path:
-        words = {"workdir": workdir, "flowdir": flowdir or workdir, "environments": environments(workdir)}
-        path = bind(path, words)
+        folders = {"workdir": workdir, "flowdir": flowdir or workdir, "environments": environments(workdir)}
+        path = bind(path, {**folders, "pins": pins_folder()})
     return os.path.join(workdir, path)
 
 

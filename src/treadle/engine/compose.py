@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.base.layout import environments
+from treadle.base.layout import environments, pins_folder
 from treadle.engine.backend import Submission
 from treadle.plan.task import Command, Resources, ScheduledTask, Shell
 from treadle.plan.tokens import INPUT_LIST, MARK, bind
@@ -161,6 +161,7 @@ def _values(task: ScheduledTask, resources: Resources, place: Place, input_list:
     return {
         "workdir": place.workdir,
         "flowdir": place.flowdir,
+        "pins": pins_folder(),
         "threads": str(task.resources.threads),
         "memory": _as_written(task.resources.memory),
         "effective_threads": str(resources.threads),
@@ -174,6 +175,7 @@ def _quoted(place: Place) -> dict[str, str]:
     folders = {
         "workdir": place.workdir,
         "flowdir": place.flowdir,
+        "pins": pins_folder(),
         "environments": environments(place.workdir),
     }
     return {name: shlex.quote(folder) for name, folder in folders.items()}

@@ -231,7 +231,8 @@ class Module(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `name` is what `--module` calls it, `namespace` what its rules' names begin with (`qc`, `qc::trim`),
     `within` the number of the file that includes it. `file` is where it stands, absolute, `root` where what
-    it names is looked for; of a git pin `pin` is the token of that folder and `source` says what it is.
+    it names is looked for; of a git pin `pin` is the token of that folder, `pinned` what was asked for
+    (`repo@ref`) and `commit` what that is.
     `config` are the values that differ from those of the workflow; `constraints` and `interpreters` are all
     that hold for its rules. `inputs` and `outputs` are its contract, at the places of the same numbers.
     """
@@ -242,7 +243,8 @@ class Module(Struct, frozen=True, kw_only=True, omit_defaults=True):
     file: str = ""
     root: str = ""
     pin: str = ""
-    source: str = ""
+    pinned: str = ""
+    commit: str = ""
     config: dict[str, Value] = {}
     constraints: dict[str, str] = {}
     interpreters: dict[str, str] = {}

@@ -12,8 +12,10 @@ from collections.abc import Collection, Sequence
 from msgspec.structs import replace
 
 from treadle.base.errors import WorkflowError
+from treadle.base.layout import pins_folder
 from treadle.base.place import Severity
 from treadle.plan.paths import normal
+from treadle.plan.tokens import bind
 from treadle.rules.config.config import engine_keys
 from treadle.rules.expand.blueprint import Blueprint, Ground, read_blueprint
 from treadle.rules.expand.cohort import complete, known_samples, select, unselected
@@ -149,10 +151,10 @@ class _Expander:
                 self.findings.error("duplicate-rule", f"two rules are named '{rule.name}'", rule.at("name"))
             names.add(rule.name)
             path = fixed_file(rule, blueprint.texts.script) if blueprint.texts.script else ""
-            folder = self.workflow.folder
+            folder = bind(rule.pin, {"pins": pins_folder()}) or self.workflow.folder
             if path and not self.listing.exists(_under(folder, path)):
                 message = f"the script '{path}' of rule {rule.name} is not there"
-                hint = f"scripts are looked for in the workflow's folder, {folder}"
+                hint = f"scripts are looked for in {_whose(rule)}, {folder}"
                 self.findings.error("no-script", message, rule.at("script"), hint)
 
     def _selected(
@@ -215,3 +217,7 @@ def _all(ground: Ground) -> Values:
 
 def _under(folder: str, path: str) -> str:
     return normal(path if path.startswith("/") else f"{folder}/{path}")
+
+
+def _whose(rule: Rule) -> str:
+    return "the checkout of its git pin" if rule.pin else "the workflow's folder"

@@ -35,19 +35,21 @@ INTERPRETERS = {
 
 
 class Script(Struct, frozen=True):
-    """A parsed `script`. `interpreter` is the rule's own (empty: by the ending of the file)."""
+    """A parsed `script`. `interpreter` is the rule's own (empty: by the ending of the file); `home` is the
+    folder that the file is seen from (token form)."""
 
     template: ArgvTemplate
     interpreter: tuple[str, ...]
     by_ending: Mapping[str, str]
     place: Place
+    home: str = FLOWDIR
 
     def argv(self, filling: Filling, problems: list[Diagnostic]) -> tuple[tuple[str, ...], str]:
         """The words of one task's script, the interpreter first, and the path of its file (token form)."""
         words = self.template.render(filling, problems)
         if not words:
             return (), ""
-        file = located(words[0])
+        file = located(words[0], self.home)
         before = self.interpreter or self._by_ending(words[0], problems)
         return (*before, file, *words[1:]), file
 
@@ -64,9 +66,9 @@ class Script(Struct, frozen=True):
         return ()
 
 
-def located(path: str) -> str:
-    """Where a script lies: absolute as the author wrote it, else seen from the workflow's folder."""
-    return path if path.startswith("/") else f"{FLOWDIR}/{normal(path)}"
+def located(path: str, home: str) -> str:
+    """Where a script lies: absolute as the author wrote it, else seen from `home`."""
+    return path if path.startswith("/") else f"{home}/{normal(path)}"
 
 
 def read_script(
@@ -82,7 +84,7 @@ def read_script(
             problems.append(Diagnostic("bad-interpreter", f"the interpreter {text}: {error}", rule.at(key)))
             return Script(ArgvTemplate.parse("", known, rule.place, []), (), {}, rule.place)
     template = ArgvTemplate.parse(rule.script, known, rule.at("script"), problems)
-    return Script(template, _words(own), by_ending, rule.at("script"))
+    return Script(template, _words(own), by_ending, rule.at("script"), rule.pin or FLOWDIR)
 
 
 @lru_cache(maxsize=64)

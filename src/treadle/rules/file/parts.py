@@ -135,8 +135,9 @@ class _Gatherer:
         """What tells where the file is looked for; the `repo@ref` and the commit, where it is a git pin."""
         if "repo" not in got:
             return above.findings, above.pinned, above.commit
-        section.error("not-yet", "this version of Treadle does not have git pins yet", "repo")
-        return None
+        from treadle.rules.file.pins import checked_out  # few workflows pin anything
+
+        return checked_out(section, got["repo"], got["ref"])
 
     def _circles(self, within: int, path: str, section: Section) -> bool:
         """Report an include that leads back to a file on the way to it."""
