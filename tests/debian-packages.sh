@@ -3,7 +3,7 @@
 # Elsewhere, or without root, it says so, and those tests are skipped.
 set -eu
 
-tools="bowtie2 bowtie2-examples samtools bcftools"
+tools="bowtie2 bowtie2-examples samtools bcftools environment-modules"
 slurm="slurmctld slurmd slurm-client slurmdbd slurm-wlm-mysql-plugin mariadb-server munge"
 sge="gridengine-master gridengine-exec gridengine-client"
 

@@ -96,7 +96,16 @@ def task_lines(view: View, printer: Printer, tasks: Iterable[str] | None = None)
         why = "; ".join(reason(one) for one in answer.reasons)
         if not why and answer.note in STEP_NOTES:
             why = STEP_NOTES[answer.note]
-        yield f"{said}  {task_id}{maybe}{': ' + why if why else ''}"
+        yield f"{said}  {task_id}{_inside(view, task_id)}{maybe}{': ' + why if why else ''}"
+
+
+def _inside(view: View, task: str) -> str:
+    """The environment that a task runs in."""
+    environment = view.plan.tasks[task].policy.environment
+    if environment is None:
+        return ""
+    name, value = environment.said[0]
+    return f" (in {name.partition('_')[0]} {value})"
 
 
 def summary_lines(view: View, printer: Printer, again: Again) -> Iterator[str]:

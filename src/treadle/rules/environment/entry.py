@@ -122,6 +122,7 @@ def in_docker(
         tool((program,)),
         'treadle_name="treadle-${TREADLE_ATTEMPT:-exec}-$$"',
         f'treadle_args=(--name "$treadle_name" {" ".join(options)} {BINDS})',
+        "[ ! -t 0 ] || treadle_args+=(--interactive --tty)",  # `treadle exec`
         *_private("--volume"),
         '[ ! -d "${TMPDIR-}" ] || treadle_args+=(--env TMPDIR --volume "$TMPDIR:$TMPDIR")',
         *([f'if [ -n "${{CUDA_VISIBLE_DEVICES-}}" ]; then {device}; else {every}; fi'] if gpus else []),
