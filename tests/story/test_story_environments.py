@@ -146,6 +146,92 @@ def test_what_a_kill_left_half_made_is_made_again(folder):
     assert folder.read("calls").count("conda env create") == 2
 
 
+def test_two_runs_that_want_one_environment_make_it_once(folder):
+    env = {**conda_flow(folder), "TREADLE_ENVIRONMENTS": str(folder / "shared")}
+    folder.write("hold", "")
+    (folder / "other").mkdir()
+    first = folder.start("run", env=env)
+    folder.until("half")
+    second = folder.start("run", "main.oxoflow", "--workdir", "other", env=env)
+    logs = folder / "other" / ".treadle" / "runs" / "latest" / "logs"
+    until(lambda: any("waiting" in one.read_text() for one in logs.glob("[0-9]*")), "the second to wait")
+    (folder / "hold").unlink()
+    for run in (first, second):
+        _, err = run.communicate(timeout=60)
+        assert run.returncode == 0, err
+    assert folder.read("calls").count("conda env create") == 1
+
+
+def test_an_environment_can_be_made_by_its_name_before_any_task_needs_it(folder):
+    env = conda_flow(folder)
+    assert folder.will_run("env::qc") == {"env::qc"}
+    folder.treadle("run", "env::qc", env=env)
+    assert folder.attempted() == {"env::qc"}
+    assert folder.will_run("env::qc") == set()
+    folder.treadle("run", env=env)
+    assert folder.attempted() == {"a", "b", "c"}
+    assert "its environment is made" in folder.treadle("why", "env::qc").stdout
+
+
+def test_what_looks_at_a_workflow_takes_environments_as_they_are(folder):
+    env = conda_flow(folder)
+    folder.treadle("check", "--strict", env=env)
+    assert "a (in conda envs/qc.yml)" in folder.treadle("plan", "--tasks", env=env).stdout
+    folder.treadle("graph", env=env)
+    for name in "abc":
+        folder.write(f"{name}.txt", "by hand")
+    folder.treadle("touch", env=env)
+    assert folder.will_run() == set()
+    entry = next(task["environment"] for task in folder.plan()["tasks"] if task["id"] == "a")
+    assert entry["conda"] == "envs/qc.yml"
+    assert entry["made_by"] == "env::qc"
+    assert "CONDA_PREFIX" in entry["entry"]
+
+
+def test_a_task_can_be_tried_in_front_in_its_environment(folder):
+    env = conda_flow(folder)
+    done = folder.treadle("exec", "a", exits=1, env=env)
+    assert "there is no conda environment in" in done.stderr
+    folder.treadle("run", "env::qc", env=env)
+    folder.treadle("exec", "a", env=env)
+    assert folder.read("a.txt") == "tool of conda\n"
+    assert "conda-meta" in folder.treadle("exec", "a", "--print", env=env).stdout
+
+
+def test_an_included_file_sees_the_groups_around_it_and_has_its_own(folder):
+    env = conda_flow(
+        folder,
+        """
+        [env_groups]
+        qc = { conda = "envs/qc.yml" }
+
+        [[include]]
+        path = "sub/module.oxoflow"
+        namespace = "sub"
+        """,
+    )
+    folder.write(
+        "sub/module.oxoflow",
+        """
+        [env_groups]
+        own = { mamba = "envs/qc.yml" }
+        [[rules]]
+        name = "a"
+        output = ["a.txt"]
+        env_group = "qc"
+        shell = "tool > {output}"
+        [[rules]]
+        name = "b"
+        output = ["b.txt"]
+        env_group = "own"
+        shell = "tool > {output}"
+        """,
+    )
+    tools(folder, "micromamba")
+    folder.treadle("run", env=env)
+    assert (folder.read("a.txt"), folder.read("b.txt")) == ("tool of conda\n", "tool of micromamba\n")
+
+
 def test_an_environment_that_cannot_be_made_blocks_who_needs_it_and_its_log_is_named(folder):
     env = conda_flow(folder)
     folder.write("broken", "")

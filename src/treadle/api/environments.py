@@ -24,9 +24,11 @@ def lacking(
     """
     here = local_rules(workflow)
     found: dict[tuple[str, str], Diagnostic] = {}
+    seen: set[int] = set()
     for task in decision.to_run():
         one = plan.tasks[task]
-        if here is None or one.rule in here:
+        if id(one.policy) not in seen and (here is None or one.rule in here):
+            seen.add(id(one.policy))  # which all tasks of a rule share
             for key, diagnostic in _lacking(one, workdir, workflow.folder):
                 found.setdefault(key, diagnostic)
     return tuple(found.values())

@@ -126,7 +126,8 @@ def reason(one: r.AnyReason) -> str:
         case r.OutputNeeded(path=path, by=by):
             return f"output {path}, deleted on purpose, is needed again" + (f" by {by}" if by else "")
         case r.EnvironmentNeeded(by=by):
-            return f"{by} needs the environment, and it is not made"
+            needed = f"{by} needs the environment" if by else "you named it"
+            return f"{needed}, and it is not made"
         case r.Upstream(task=task, root=root):
             return f"{task} will run" + (f" (it begins at {root})" if root and root != task else "")
         case r.JobInFlight(other=other, backend=backend, job=job, run=run):

@@ -28,11 +28,21 @@ def is_made(making: Making, workdir: str, flowdir: str) -> bool:
 
 
 def wake(plan: ScheduledPlan, answers: dict[str, Answer], made: Mapping[str, bool]) -> None:
-    """Let the makings run that a task needs which will run."""
+    """Let the makings run that a task needs which will run, and those that are there for no task of the
+    selection: they were selected themselves."""
+    wanted: set[str] = set()
     for task, answer in list(answers.items()):
-        if answer.verdict is not Verdict.WILL_RUN:
-            continue
         environment = plan.tasks[task].policy.environment
         making = environment.making if environment is not None else None
-        if making is not None and answers.get(making.task) is IDLE and not made.get(making.task, True):
+        if making is None:
+            continue
+        wanted.add(making.task)
+        if answer.verdict is Verdict.WILL_RUN and _is_due(making.task, answers, made):
             answers[making.task] = Answer(Verdict.WILL_RUN, (EnvironmentNeeded(by=task),))
+    for task in made:
+        if task not in wanted and _is_due(task, answers, made):
+            answers[task] = Answer(Verdict.WILL_RUN, (EnvironmentNeeded(),))
+
+
+def _is_due(task: str, answers: Mapping[str, Answer], made: Mapping[str, bool]) -> bool:
+    return answers.get(task) is IDLE and not made.get(task, True)

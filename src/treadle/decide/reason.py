@@ -116,7 +116,8 @@ class OutputNeeded(Reason, frozen=True, tag="output_needed"):
 
 
 class EnvironmentNeeded(Reason, frozen=True, tag="environment_needed"):
-    """The environment that it makes is not there (any more), and task `by` needs it."""
+    """The environment that it makes is not there (any more), and task `by` needs it (nobody: it was
+    selected)."""
 
     by: str = ""
 

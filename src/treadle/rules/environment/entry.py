@@ -112,12 +112,14 @@ def in_docker(
     A container is no child of its client, so a killed client would leave it at work. What waits for the end
     of the client holds the other end of a pipe, in a session of its own, and ends the container then.
     """
-    user = ["--userns=keep-id"] if program == "podman" else ['--user "$(id -u):$(id -g)"']
+    user = '--user "$(id -u):$(id -g)"'
+    if program == "podman":  # who is root there is you, unless you are root here
+        user = '$([ "$(id -u)" -eq 0 ] || echo --userns=keep-id)'
     device = 'treadle_args+=(--gpus "\\"device=$CUDA_VISIBLE_DEVICES\\"")'
     every = f"treadle_args+=(--gpus {gpus})"
     if program == "podman":
         device = every = "treadle_args+=(--device nvidia.com/gpu=all --env CUDA_VISIBLE_DEVICES)"
-    options = ["--rm --init --entrypoint ''", *user, '--workdir "$PWD"', "--env HOME=/tmp", VARIABLES]
+    options = ["--rm --init --entrypoint ''", user, '--workdir "$PWD"', "--env HOME=/tmp", VARIABLES]
     return _lines(
         tool((program,)),
         'treadle_name="treadle-${TREADLE_ATTEMPT:-exec}-$$"',

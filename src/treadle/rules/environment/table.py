@@ -107,14 +107,13 @@ class Environments:
 
     def content(self, section: Section, key: str, path: str) -> str | None:
         """What stands for the content of an environment file; None where it cannot be read, which is told."""
-        folder = section.findings.root or self._folder
-        place = os.path.join(folder, path)
+        place = os.path.join(section.findings.root or self._folder, path)
         try:
             stat = look(place)
             if stat is not None and not stat.folder:
                 return digest_file(place) if stat.size <= _READ else f"{stat.size}:{stat.mtime}"
             what = "is a folder" if stat is not None else "is not there"
-            hint = f"it is looked for in the workflow's folder, {folder}"
+            hint = "it is looked for in the workflow's folder"
         except DiskError as error:
             what, hint = f"cannot be read: {error}", ""
         message = f"the environment file '{clip(path)}' {what}"

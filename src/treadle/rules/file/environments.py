@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from treadle.rules.config.config import Config
+from treadle.rules.environment.choose import Choice
 from treadle.rules.profile.layers import Layered
 from treadle.rules.toml.section import Section, clip
 
 if TYPE_CHECKING:
     from treadle.plan.environment import Making
-    from treadle.rules.environment.choose import Choice
+    from treadle.rules.environment.table import Environments
 
 PROGRAMS = ("docker", "podman", "apptainer", "singularity")
 
@@ -29,20 +30,13 @@ def environments_of(
 ) -> Choice:
     """What the rules of a file may run in; `above` is that of the file that includes it, whose groups it
     sees."""
-    from treadle.rules.environment.choose import Choice
-    from treadle.rules.environment.table import Environments
+    program = _program(defaults)
 
-    program = defaults.values.get("container_program", "docker")
-    if program not in PROGRAMS:
-        section = defaults.origins["container_program"]
-        message = f"'{clip(program)}' does not run containers here: write one of {', '.join(PROGRAMS)}"
-        hint = section.findings.guess(program, PROGRAMS)
-        section.error("bad-value", message, "container_program", hint=hint)
-        program = "docker"
-    paths = [config.values.get(name) for name, one in config.declared.items() if one.type == "path"]
-    default = defaults.origins.get("environment")
-    return Choice(
-        Environments(
+    def reader() -> Environments:
+        from treadle.rules.environment.table import Environments  # most workflows have none
+
+        paths = [config.values.get(name) for name, one in config.declared.items() if one.type == "path"]
+        return Environments(
             config.values,
             config.sensitive,
             shared.folder,
@@ -50,8 +44,20 @@ def environments_of(
             shared.makings,
             program=program,
             paths=tuple(path for path in paths if isinstance(path, str) and path),
-        ),
-        groups,
-        default.inner(defaults.values["environment"], "environment") if default is not None else None,
-        above,
-    )
+        )
+
+    section = defaults.origins.get("environment")
+    default = section.inner(defaults.values["environment"], "environment") if section is not None else None
+    return Choice(reader, groups, default, above)
+
+
+def _program(defaults: Layered) -> str:
+    """What runs images of `docker`."""
+    program: str = defaults.values.get("container_program", "docker")
+    if program in PROGRAMS:
+        return program
+    section = defaults.origins["container_program"]
+    message = f"'{clip(program)}' does not run containers here: write one of {', '.join(PROGRAMS)}"
+    hint = section.findings.guess(program, PROGRAMS)
+    section.error("bad-value", message, "container_program", hint=hint)
+    return "docker"
