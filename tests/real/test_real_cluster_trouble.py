@@ -192,3 +192,13 @@ def test_slurm_a_thousand_elements_are_one_array(slurm: Scheduler, tmp_path: Pat
     place.treadle("run", seconds=300)
     assert len(list((tmp_path / "out").iterdir())) == 1000
     assert len(place.job_folders()) == 1
+
+
+def test_sge_ctrl_c_does_not_wait_for_files_that_nobody_writes(sge: Scheduler, tmp_path: Path) -> None:
+    """Grid Engine kills at once, so the job leaves no word; accounting tells how it ended."""
+    place = single(tmp_path, sge)
+    place.write(".config/treadle/there.toml", real_site(sge, latency_wait=600).profile())
+    run = begin(place, "it")
+    run.send_signal(signal.SIGINT)
+    end(run, 130)  # which does not wait for ten minutes
+    assert [job.state for job in place.jobs()] == ["cancelled"]

@@ -35,6 +35,11 @@ def backend_words(code: str, values: Mapping[str, str]) -> str:
                 f"warning: {said('jobs')} cancelled jobs are still in the queue; this removes them: "
                 f"{said('command')}"
             )
+        case "accounting_silent":
+            return (
+                f"note: accounting does not answer ({said('message')}): jobs that left no word of their end "
+                f"wait for it, up to {said('seconds')} s (lost_after)"
+            )
         case "no_accounting":
             return (
                 f"note: this site has no accounting ({said('message')}): jobs tell their ends by themselves"

@@ -296,6 +296,17 @@ def test_a_site_without_accounting_says_so_once_and_goes_on(world_with):
     assert world.codes().count("no_accounting") == 1
 
 
+def test_accounting_that_does_not_answer_is_told_once_where_ends_hang_on_it(world):
+    world.do(world.task())
+    world.until(lambda: world.backend._follower.accountant._ever, "a first answer")
+    world.fake.script("say", command="sacct", words="sacct: error: Access/permission denied", code=1)
+    for _ in range(2):
+        world.fake.script("vanish", after=0.2, times=1)
+        (outcome,) = world.do(world.task("sleep 30"))
+        assert outcome.reason is EndReason.LOST
+    assert world.codes().count("accounting_silent") == 1
+
+
 def test_a_job_that_nobody_knows_is_lost_with_the_list_of_what_was_asked(world):
     world.begin(lost_after=1.5)
     world.fake.script("vanish", after=0.2)

@@ -379,6 +379,8 @@ def test_reasons_that_cannot_heal(reason: str) -> None:
     [
         *("Resources", "Priority", "JobHeldUser", "JobHeldAdmin", "PartitionDown", "QOSMaxJobsPerUserLimit"),
         *("QOSMaxCpuPerUserLimit", "AssocGrpCpuLimit", "ReqNodeNotAvail, UnavailableNodes:x2", "None"),
+        *("PartitionConfig", "PartitionNodeLimit", "PartitionInactive", "Constraints", "ReservationDeleted"),
+        *("QOSResourceLimit", "MaxCpuPerAccount", "QOSUsageThreshold", "AccountingPolicy"),
     ],
 )
 def test_reasons_that_may_heal(reason: str) -> None:

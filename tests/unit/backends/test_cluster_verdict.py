@@ -256,6 +256,22 @@ def test_a_killed_job_of_sge_that_we_deleted_is_cancelled():
     assert reason(after(40, cancelled=True, accounting=True, account=killed)) is EndReason.CANCELLED
 
 
+def test_a_job_that_we_cancelled_waits_for_accounting_and_not_for_files():
+    gone = after(1, cancelled=True, accounting=True)
+    assert judge(gone) == LookAgain(Where.ACCOUNTING, SETTINGS.poll_interval)
+    killed = account("failed 100", EndReason.APP, exit_code=137)
+    assert reason(replace(gone, account=killed)) is EndReason.CANCELLED
+    assert reason(replace(gone, accounting=False)) is EndReason.CANCELLED
+    done = account("done")  # it may have been done before: then its file is waited for
+    assert judge(replace(gone, account=done)) == LookAgain(Where.EXIT, 1.0)
+
+
+def test_a_job_that_we_cancelled_and_that_wrote_its_end_waits_for_nothing():
+    asked = replace(BAD, exit_code=143, signal=15, asked=15)
+    assert reason(after(1, asked, cancelled=True, accounting=True)) is EndReason.CANCELLED
+    assert isinstance(judge(after(1, asked, accounting=True)), LookAgain)
+
+
 def test_asked_to_end_near_the_time_limit_is_time():
     asked = replace(BAD, exit_code=143, signal=15, asked=15, start=0.0, end=60.0)
     early = Policy(signal_before_end=40)

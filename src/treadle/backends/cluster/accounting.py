@@ -24,6 +24,7 @@ class Accountant:
         self._last: float | None = None
         self._asking = False
         self._ever = False
+        self._told = False
         self.there = True  # False: the site has none
         self.count = 0
 
@@ -129,7 +130,16 @@ class Accountant:
         else:
             for held in asked:
                 held.tries += 1
+            self._tell_silence(asked, silence)
         self._read(asked)
+
+    def _tell_silence(self, asked: list[Held], silence: Silence) -> None:
+        """Once: that ends hang on an answer which does not come."""
+        waiting = sum(held.ended is None for held in asked)
+        if waiting and not self._told:
+            self._told = True
+            seconds = f"{self._link.settings.lost_after:.0f}"
+            self._link.note("accounting_silent", message=silence.message, jobs=str(waiting), seconds=seconds)
 
     def _plan_next(self) -> None:
         self._next = min((at for at, _ in self._wanted.values()), default=None)

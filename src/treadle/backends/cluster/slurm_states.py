@@ -70,9 +70,13 @@ _REQUEUED_REASONS = {
     "JobHoldMaxRequeue",
 }
 
+# Only reasons that no node and no other job can take away. Not among them, though often as lasting:
+# PartitionConfig (a fallback for any limit of the partition), PartitionNodeLimit (told of nodes that are
+# down, too), ReservationDeleted (the job is held, and can be released), limits of a QOS or an association
+# per user (https://slurm.schedmd.com/job_reason_codes.html).
 _HOPELESS = re.compile(
     r"""(?: DependencyNeverSatisfied | BadConstraints | AccountNotAllowed | QOSNotAllowed | InvalidAccount
-        | InvalidQOS | PartitionTimeLimit | PartitionNodeLimit | DeadLine
+        | InvalidQOS | PartitionTimeLimit | DeadLine
         | (?:QOS|Assoc)(?:Max|Min)\w*(?:PerJob|PerNode|NotSatisfied)\w* | QOSMin\w+ | AssocMaxWall\w*
         | MaxMemPerLimit )\b""",
     re.VERBOSE,

@@ -185,19 +185,35 @@ class _Case:
         if exit is None:
             if last is not None and said is not None and not self.facts.several:
                 return self._end(short_of(self.facts.witness, said, _words(last), None), "queue")
-            if self.facts.cancelled and (not self.facts.accounting or not self.facts.witness.starts):
-                return self._end(Reason(EndReason.CANCELLED), "queue")
+            if self.facts.cancelled:
+                return self._cancelled(over)
             return self._unwitnessed(None, None)
         if settled is not None:
             return self._witnessed(exit, settled.ended, settled.state, "accounting")
         if said is not None and last is not None:
             return self._witnessed(exit, said, last.state, "queue")
         unsure = exit.oom_kills is None or (exit.exit_code != 0 and exit.asked != 0)
-        if unsure and self.facts.accounting and not exit.problem and not exit.skipped:
+        ours = self.facts.cancelled and exit.exit_code != 0
+        asks = self.facts.accounting and not (ours or exit.problem or exit.skipped)
+        if unsure and asks:
             bound = self.settings.lost_after if exit.exit_code == 0 else self.settings.latency_wait
             if self.facts.now - over < bound:
                 return self._ask_accounting(over + bound)
         return self._witnessed(exit, None, "", "exit")
+
+    def _cancelled(self, over: float) -> Verdict:
+        """We asked for its end, and it is gone without a word of its own: Grid Engine kills at once.
+
+        Where it had begun, accounting may know that it was done before; it need not wait for the files.
+        """
+        if not self.facts.accounting or not self.facts.witness.starts:
+            return self._end(Reason(EndReason.CANCELLED), "queue")
+        until = over + self.settings.latency_wait
+        if self.settled is None and self.facts.now < until:
+            return self._ask_accounting(until)
+        if self.settled is not None and self.settled.ended not in (None, EndReason.OK):
+            return self._by_accounting(self.settled)
+        return self._unwitnessed(None, None)
 
     def _look_after_the_end(self) -> LookAgain | None:
         """The last look at the exit file has to be after the job has left the queue."""
