@@ -141,3 +141,28 @@ def test_protected_and_temporary_cannot_go_together(folder):
     )
     refused = folder.treadle("plan", exits=2)
     assert "[rules.call.protected_output]: an output cannot be both protected and temporary" in refused.stderr
+
+
+def test_a_partial_result_is_not_protected_until_it_is_whole(folder):
+    flow = """
+        [[values]]
+        name = "n"
+        values = ["1", "2"]
+        [[rules]]
+        name = "part"
+        output = ["part/{n}"]
+        shell = "test {n} != 2{mended}; echo {n} > {output}"
+        [[rules]]
+        name = "whole"
+        input = ["part/{n}"]
+        output = ["whole.txt"]
+        allow_missing = 1
+        protected_output = ["whole.txt"]
+        shell = "cat {input} > {output}"
+        """
+    folder.flow(flow.replace("{mended}", ""))
+    folder.treadle("run", exits=1)
+    assert (folder.read("whole.txt"), (folder / "whole.txt").stat().st_mode & 0o222 != 0) == ("1\n", True)
+    folder.flow(flow.replace("{mended}", "x"))
+    folder.treadle("run")
+    assert (folder.read("whole.txt"), (folder / "whole.txt").stat().st_mode & 0o222) == ("1\n2\n", 0)

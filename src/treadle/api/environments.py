@@ -11,7 +11,6 @@ from treadle.base.place import Diagnostic, Severity
 from treadle.decide.look import place_of
 from treadle.decide.reason import Decision
 from treadle.plan.task import ScheduledPlan, ScheduledTask
-from treadle.plan.tokens import shown
 from treadle.rules.schema import Workflow
 
 
@@ -55,8 +54,9 @@ def _lacking(task: ScheduledTask, workdir: str, flowdir: str) -> Iterator[tuple[
             message = f"{what} here, and {task.id} needs it to make an environment"
         yield ("no-tool", names), Diagnostic("no-tool", message, task.place, hint, Severity.WARNING)
     wanted = environment.wanted if environment is not None else ""
-    if wanted and not os.path.isdir(place_of(wanted, workdir, flowdir)):
-        message = f"the environment of {task.id} is not there: there is no folder {shown(wanted)}"
+    if wanted and not os.path.isdir(folder := place_of(wanted, workdir, flowdir)):
+        folder = folder.removeprefix(workdir.rstrip("/") + "/")
+        message = f"the environment of {task.id} is not there: there is no folder {folder}"
         hint = _HINTS.get(environment.kind if environment is not None else "", "")
         found = Diagnostic("environment-not-there", message, task.place, hint, Severity.WARNING)
         yield ("environment-not-there", wanted), found

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from treadle.base.place import Diagnostic, Severity
 from treadle.decide.facts import Facts
 from treadle.decide.options import Options
-from treadle.decide.reason import Decision
+from treadle.decide.reason import Decision, PartialResult
 from treadle.plan.task import ScheduledPlan
 
 
@@ -16,13 +16,15 @@ def overwritten(
 ) -> Iterator[Diagnostic]:
     """A warning for each protected output that is there and whose task will run, unless that is forced.
 
-    One that may be cut off counts, too: nobody knows before whether it will be.
+    One that may be cut off counts, too: nobody knows before whether it will be. A partial result does not:
+    it is there to be made again.
     """
     if options.force_all or not any(task.protected for task in plan.tasks.values()):
         return
     for name in decision.to_run():
         task = plan.tasks[name]
-        for path in task.protected if name not in options.forced else ():
+        partial = any(type(reason) is PartialResult for reason in decision.answers[name].reasons)
+        for path in task.protected if name not in options.forced and not partial else ():
             if facts.there(task, path):
                 message = f"{name} would run and overwrite {path}, which is protected"
                 hint = f"treadle why {name} tells the reason; to make it again: --force {name}"

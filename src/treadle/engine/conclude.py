@@ -182,7 +182,7 @@ class Concluder:
             self._inbox.note("input_changed", task.id, path=path)
         if task.benchmark:
             self._write_benchmark(attempt, outcome)
-        if task.protected:
+        if task.protected and not attempt.lost:  # what is partial is to be made again
             self._protect(task)
         self._inbox.tell(Ended(task.id, attempt.n, outcome, evidence, doubted))
 
