@@ -230,3 +230,21 @@ def alive(cluster: FakeCluster) -> list[str]:
     """Our jobs that wait or run."""
     over = ("completed", "failed", "cancelled", "timeout", "oom", "node_fail", "preempted")
     return [job.job for job in cluster.jobs() if job.state not in over and job.user == cluster.site.user]
+
+
+def test_a_queue_that_cannot_be_read_for_poll_timeout_cancels_what_is_in_flight(
+    fake_cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster = fake_cluster("slurm")
+    place = single(Place(tmp_path, fake_site(cluster), poll_timeout=1), seconds=600)
+    driver = place.start("run")
+    until(lambda: [job for job in cluster.jobs() if job.state == "running"], "it runs")
+    cluster.script("down", command="squeue")
+    _, told = driver.communicate(timeout=120)
+    assert driver.returncode == 3, told
+    assert "the queue of slurm could not be read for" in told
+    until(lambda: not [job for job in cluster.jobs() if job.state in ("running", "pending")], "it is gone")
+    cluster.behave()
+    single(place, seconds=0)
+    place.treadle("run")
+    assert place.starts() == {"it": 2}

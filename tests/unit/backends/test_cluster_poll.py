@@ -154,6 +154,27 @@ def test_an_outage_ends_the_run_only_after_its_limit(world):
     (world.folder / "go").touch()
 
 
+def test_a_queue_that_cannot_be_read_for_poll_timeout_ends_the_run_and_again_after_as_long(world):
+    world.begin(poll_timeout=0.6)
+    world.submit(world.task(WAITS))
+    world.until(lambda: any(_statuses(world)), "it runs")
+    world.fake.script("down", command="squeue")
+    for _ in range(2):
+        with pytest.raises(SchedulerError, match=r"could not be read for .* poll_timeout"):
+            world.for_seconds(20)
+    (world.folder / "go").touch()
+
+
+def test_a_queue_that_can_be_read_in_between_ends_nothing(world):
+    world.begin(poll_timeout=3600)
+    world.submit(world.task(WAITS))
+    world.until(lambda: any(_statuses(world)), "it runs")
+    world.fake.script("down", command="squeue", times=2)
+    world.for_seconds(0.8)
+    (world.folder / "go").touch()
+    assert world.finish()[0].reason is EndReason.OK
+
+
 def test_a_controller_that_hangs_in_mid_run_is_waited_for(world):
     world.begin(command_timeout=0.5)
     world.submit(world.task(WAITS))

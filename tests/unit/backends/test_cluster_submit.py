@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cluster_world import World
 
 from treadle.backends.cluster.submit import name_of
 from treadle.base.errors import OptionError
@@ -75,6 +76,39 @@ def test_max_running_throttles_an_array(world_with):
     assert sum(job.state == "running" for job in world.fake.jobs()) == 2
     (world.folder / "go").touch()
     assert {outcome.reason for outcome in world.finish()} == {EndReason.OK}
+
+
+@pytest.mark.parametrize("kind", ["slurm", "pbs", "torque", "sge", "lsf"])
+def test_max_running_bounds_all_jobs_of_the_run(tmp_path, kind):
+    world = World(tmp_path, kind, {"slots": 9})
+    try:
+        world.begin(max_running=3)
+        wait = "until test -e go; do sleep 0.02; done"
+        world.submit(*world.tasks(2, wait, rule="one"), *world.tasks(7, wait, rule="two"))
+        world.submit(*(world.task(wait, rule=f"single{n}") for n in range(3)))
+        world.until(lambda: running(world) == 3, "three")
+        world.for_seconds(0.8)
+        assert running(world) == 3
+        (world.folder / "go").touch()
+        most = 0
+        while world.live:
+            world.turn()
+            most = max(most, running(world))
+        assert most <= 3
+        assert {outcome.reason for outcome in world.finish()} == {EndReason.OK}
+    finally:
+        world.close()
+
+
+def running(world) -> int:
+    return sum(job.state == "running" for job in world.fake.jobs())
+
+
+def test_an_array_longer_than_max_running_is_one_submission_where_the_scheduler_throttles(world_with):
+    world = world_with(slots=8)
+    world.begin(max_running=2)
+    world.do(*world.tasks(9, "true"))
+    assert world.fake.calls()["sbatch"] == 1
 
 
 def test_max_submitted_counts_elements_and_is_refilled(world_with):

@@ -245,6 +245,12 @@ def test_a_cancelled_element_that_leaves_no_trace_is_cancelled():
     assert reason(after(0, BAD, cancelled=True)) is EndReason.CANCELLED
 
 
+def test_a_job_that_was_asked_to_end_and_did_need_not_wait_for_the_queue():
+    facts = Facts(now=T, known=T, polled=T, row=row(), witness=Witness(BAD, starts=1), looked=T)
+    assert isinstance(judge(facts), InFlight)
+    assert reason(replace(facts, cancelled=True)) is EndReason.CANCELLED
+
+
 def test_cancelled_by_someone_else_is_cancelled():
     assert reason(after(0, row=ended("CANCELLED", EndReason.CANCELLED))) is EndReason.CANCELLED
     by = account("CANCELLED by 1000", EndReason.CANCELLED)

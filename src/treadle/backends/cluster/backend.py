@@ -73,7 +73,7 @@ class ClusterBackend:
             link, run=run, workdir=workdir, flowdir=flowdir, taken=self._taken, ended=self._not_taken
         )
         self._adopter = Adopter(link, self._taken, self._unknown)
-        self._follower = Follower(link, self._tell, self._submitter.window.ended)
+        self._follower = Follower(link, self._tell, self._submitter.left)
 
     @property
     def name(self) -> str:
@@ -181,7 +181,7 @@ class ClusterBackend:
         for held in sent.held:
             self._register(held)
             self._tell(held)
-        self._submitter.window.sent(sent.jobs)
+        self._submitter.took(sent)
         self._follower.follow(sent)
 
     def _not_taken(self, held: Held, end: Outcome) -> None:

@@ -169,6 +169,11 @@ class Dialect(Protocol):
         """The longest job name that comes back whole."""
         ...
 
+    @property
+    def throttles(self) -> bool:
+        """Whether it keeps `Request.running` itself."""
+        ...
+
     def owned(self, options: Sequence[str]) -> list[str]:
         """Those of the user's `extra_args` that belong to the engine, as they were written."""
         ...

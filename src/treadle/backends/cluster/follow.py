@@ -35,9 +35,9 @@ _REASON_PAUSE = 60.0  # seconds between two reasons of one job that are told: qu
 
 class Follower:
     """Follows submissions to the ends of their attempts. `tell` hears of each attempt with news, `left` of
-    each that has left the queue for good."""
+    each job that has left the queue for good, by its submission."""
 
-    def __init__(self, link: Link, tell: Callable[[Held], None], left: Callable[[], None]) -> None:
+    def __init__(self, link: Link, tell: Callable[[Held], None], left: Callable[[Sent], None]) -> None:
         self._link = link
         self._settings = link.settings
         self._tell = tell
@@ -197,7 +197,7 @@ class Follower:
         sent = held.sent
         assert sent is not None
         if sent.ended(held):
-            self._left()
+            self._left(sent)
         if not sent.live:
             del self._live[id(sent)]
             with suppress(OSError):

@@ -59,6 +59,7 @@ class Lsf:
     scrubbed = ("LSB_",)
     kept: tuple[str, ...] = ("LSB_CONFDIR", "LSB_SHAREDIR")
     name_length = 120
+    throttles = True
 
     def __init__(self, settings: ClusterSettings) -> None:
         self._settings = settings

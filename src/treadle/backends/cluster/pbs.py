@@ -46,6 +46,7 @@ class Pbs:
     scrubbed: tuple[str, ...] = ("PBS_",)
     kept: tuple[str, ...] = ("PBS_CONF_FILE", "PBS_SERVER", "PBS_DEFAULT", "PBS_EXEC", "PBS_HOME")
     name_length = 15
+    throttles = False  # PBS Pro does from 2020 on
     _torque = False
     _owned_short = "NoejJzICSr"
     _flags = "fhIVXz"
@@ -196,6 +197,7 @@ class Torque(Pbs):
     """The dialect of Torque, by its public manuals: text only, jobs that ended stay for a while as `C`."""
 
     index_variable = "PBS_ARRAYID"
+    throttles = True
     _torque = True
     _owned_short = "NoejtzICSrdwx"
     _flags = "fhIVXzx"

@@ -15,6 +15,7 @@ from msgspec import Struct
 from treadle.backends.cluster.dialect import Phase, Row, Silence
 from treadle.backends.cluster.held import Held, Sent
 from treadle.backends.cluster.link import Link
+from treadle.base.errors import SchedulerError
 from treadle.base.files import is_there
 
 _LONGEST = 60.0  # seconds between two polls when nothing changes
@@ -49,6 +50,7 @@ class Poller:
         self._next: float | None = None
         self._last: float | None = None
         self._asking = False
+        self._silent: float | None = None  # since when the queue could not be read
         self.polled: float | None = None  # when the queue last answered
         self.count = 0
 
@@ -77,6 +79,7 @@ class Poller:
         self._next = None
         jobs = [held.id for sent in self._live() if (held := _one_of(sent)) is not None]
         if not jobs:
+            self._silent = None
             return
         link = self._link
         commands = link.dialect.poll(jobs, link.user)
@@ -110,7 +113,9 @@ class Poller:
         if isinstance(answer, Silence):
             pause = link.silent(answer.message)
             self._next = now + max(pause, link.settings.poll_interval)
+            self._give_up(answer.message)
             return
+        self._silent = None
         link.answered()
         if answer.whole:
             self.polled = answer.asked
@@ -121,6 +126,20 @@ class Poller:
             self._interval = min(longest, self._interval * _GROWTH)
         wish = now + self._interval
         self._next = wish if self._next is None else min(self._next, wish)
+
+    def _give_up(self, words: str) -> None:
+        """The queue could not be read: for too long?"""
+        link, now = self._link, self._link.now()
+        patience = link.settings.poll_timeout
+        if self._silent is None:
+            self._silent = now
+        elif patience is not None and now - self._silent >= patience:
+            link.failure = SchedulerError(
+                f"the queue of {link.settings.backend} could not be read for {now - self._silent:.0f} s, "
+                f"longer than poll_timeout allows: {words}",
+                hint="what is in flight is cancelled; see to the scheduler, then run again",
+            )
+            self._silent = now  # so long again for the jobs to be gone, and the driver leaves them
 
 
 def _one_of(sent: Sent) -> Held | None:

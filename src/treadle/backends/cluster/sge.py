@@ -50,6 +50,7 @@ class Sge:
     scrubbed = ("SGE_",)
     kept = ("SGE_ROOT", "SGE_CELL", "SGE_CLUSTER_NAME", "SGE_QMASTER_PORT", "SGE_EXECD_PORT")
     name_length = 15
+    throttles = True
 
     def __init__(self, settings: ClusterSettings, user: str = "") -> None:
         self._settings = settings

@@ -59,6 +59,7 @@ class Slurm:
     scrubbed = ("SLURM_", "SBATCH_", "SRUN_", "SQUEUE_", "SACCT_", "SCANCEL_")
     kept = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_CLUSTERS", "SLURM_JWT")
     name_length = 120
+    throttles = True
 
     def __init__(self, settings: ClusterSettings) -> None:
         self._settings = settings

@@ -77,6 +77,8 @@ class Submitter:
         self.waiting = Waiting(settings.poll_interval, self.pack)
         self._lacking: set[str] = set()  # rules whose packs have no size
         self.window = Window(settings.max_submitted or _SUBMITTED)
+        # Those that may run at once: of an array that the scheduler throttles never more than `max_running`.
+        self._running = Window(settings.max_running) if settings.max_running else None
         self.chunk = settings.max_array_size or _ARRAY_SIZE
         self._ready = False
         self._busy: Draft | None = None  # on its way, or looked for
@@ -108,7 +110,7 @@ class Submitter:
         if not self._ready:
             self._ask_limits()
             return
-        room = self.window.room(now)
+        room = self._room(now)
         if room:
             alone = self.window.in_flight == 0
             if batch := self.waiting.take(min(room, self.chunk), now, alone=alone):
@@ -126,9 +128,29 @@ class Submitter:
             return self._not_before
         if not self._ready:
             return now
-        if self.window.room(now):
+        if self._room(now):
             return now if self.window.in_flight == 0 else self.waiting.due()
         return self.window.wait_until(now)
+
+    def _room(self, now: float) -> int:
+        """How many jobs may be submitted now. While none could run, an array may be longer than the bound on
+        what runs, where the scheduler keeps that itself: it need not be asked for each that follows."""
+        room, running = self.window.room(now), self._running
+        if running is None or (self._link.dialect.throttles and not running.in_flight):
+            return room
+        return min(room, running.room(now))
+
+    def took(self, sent: Sent) -> None:
+        """The scheduler has a submission: ours, or one of an earlier driver."""
+        self.window.sent(sent.jobs)
+        if self._running is not None:
+            self._running.sent(min(sent.jobs, self._running.most))
+
+    def left(self, sent: Sent) -> None:
+        """A job of a submission has left the queue."""
+        self.window.ended()
+        if self._running is not None and sent.jobs < self._running.most:
+            self._running.ended()
 
     def _ask_limits(self) -> None:
         """Once: what the site allows. It need not answer."""

@@ -159,6 +159,9 @@ class _Case:
             return self._end(Reason(EndReason.NEVER_STARTED, words), "queue", remove=True)
         if self.exit is not None and self._succeeded(self.exit) and self.exit.oom_kills == 0:
             return self._success(self.exit, remove=row.phase is Phase.PENDING)
+        if self.exit is not None and self.facts.cancelled and self.exit.exit_code != 0:
+            # It was asked to end, and did; a queue that cannot be read would not say so for long.
+            return self._end(ended_by(self.exit, self.task, self.limit, cancelled=True), "exit")
         words = row.reason or row.state
         if row.requeued:
             words = f"requeued: {words}" if words else "requeued"
