@@ -133,7 +133,7 @@ SHAPE = {
         rule("a", 'checksum = "md5"\ncheckpoint = true\nprotected_output = ["a"]\n'),
         [
             ("main.oxoflow:6 [rules.a.checksum]", "does not have 'checksum' yet"),
-            ("main.oxoflow:7 [rules.a.checkpoint]", "does not have 'checkpoint' yet"),
+            ("main.oxoflow:7 [rules.a.checkpoint]", "has no 'checkpoint_manifest'"),
             ("main.oxoflow:8 [rules.a.protected_output]", "does not have 'protected_output' yet"),
         ],
     ),

@@ -102,7 +102,7 @@ def plan_of(request: Request) -> Planned:
     listing = DiskListing(workdir)
 
     def go_on(sound: Workflow) -> ScheduledPlan:
-        return _plan(sound, expand(sound, listing, lenient=True), workdir)
+        return built(sound, expand(sound, listing, lenient=True), workdir)
 
     try:
         workflow = _read(file, options, dict(request.declared))
@@ -113,13 +113,15 @@ def plan_of(request: Request) -> Planned:
     if modules is not None:
         workflow = replace(workflow, steps=modules.names)
     try:
-        expansion = expand(workflow, listing, parse_selection(request.samples))
+        selection = parse_selection(request.samples)
+        expansion = expand(workflow, listing, selection)
     except WorkflowError as error:
         raise with_the_rest(error, without_rules(workflow, error.diagnostics), go_on) from None
     steps = None if modules is None else modules.drafts(expansion.drafts, request)
-    plan = _plan(workflow, expansion, workdir, steps.drafts if steps else ())
+    plan = built(workflow, expansion, workdir, steps.drafts if steps else ())
     targets = (*request.targets, *rules_of_modules(request.modules, workflow, plan))
-    selected = select(plan, targets, workdir=workdir)
+    finds = any(rule.manifest for rule in workflow.rules)
+    selected = None if finds else select(plan, targets, workdir=workdir)
     planned = Planned(
         workflow=workflow,
         expansion=replace(expansion, drafts=()),  # they are tasks by now, and large ones weigh
@@ -132,8 +134,12 @@ def plan_of(request: Request) -> Planned:
     if steps is not None and steps.parents:
         from treadle.api.steps_born import with_born  # only where steps have grown
 
-        wanted = with_born(selected, plan, steps.parents)
+        wanted = with_born(selected, plan, steps.parents) if selected is not None else None
         planned = replace(planned, selected=wanted, roots=steps.roots, parents=steps.parents)
+    if finds:
+        from treadle.api.reentry import on_base  # workflows without checkpoint rules do not need it
+
+        planned = on_base(planned, expansion, listing, selection, modules, request)
     if request.strict and planned.warnings:
         raise WorkflowError(replace(one, severity=Severity.ERROR) for one in planned.warnings)
     return planned
@@ -154,9 +160,10 @@ def _modules(workflow: Workflow, request: Request, workdir: str) -> Modules | No
     return Modules(workflow, request, workdir)
 
 
-def _plan(
+def built(
     workflow: Workflow, expansion: Expansion, workdir: str, steps: tuple[Draft, ...] = ()
 ) -> ScheduledPlan:
+    """The plan of the drafts of the rules, and of those of steps."""
     files = [os.path.abspath(workflow.file), *(one.file for one in workflow.includes[1:])]
     return build(
         workflow.name,

@@ -25,6 +25,7 @@ from treadle.base.machine import gpus_here, usable_cpus, usable_memory
 from treadle.base.mask import Mask
 from treadle.base.place import Diagnostic, Severity
 from treadle.engine.budget import impossible
+from treadle.engine.discoveries import Grower
 from treadle.engine.loop import drive
 from treadle.engine.news import Interrupt
 from treadle.engine.options import DriveOptions, DriveResult, Records
@@ -224,6 +225,7 @@ def _drive(
     if session.late is not None:
         session.late.begin(folder.run)
     front.open(folder)
+    grower = _grower(view, folder, mask)
     records, jobs = _with_jobs(session, view, recorder, folder, front)
     try:
         with nullcontext() if session.lock is not None else pulse(folder, session.owner):
@@ -245,6 +247,7 @@ def _drive(
                 digest=head["digest"],
                 source=source,
                 fewer=view.expansion.fewer,
+                grower=grower,
                 adopted=jobs.jobs if jobs is not None else None,
                 after=jobs.after if jobs is not None else 0,
             )
@@ -282,6 +285,19 @@ def _with_jobs(
         recorder.write(notes)
         front.feed(notes)
     return Handover(recorder, session.state, jobs.flights, folder.run, session.mask), jobs
+
+
+def _grower(view: View, folder: RunFolder, mask: Mask) -> Grower | None:
+    """Where larger plans come from; None: no checkpoint task runs."""
+    if view.planned is None:
+        return None
+    from treadle.api.reentry import open_checkpoints  # workflows without checkpoint rules do not need it
+    from treadle.api.regrowth import Regrowth, append_plan
+
+    def note(head: dict[str, Any], plan: ScheduledPlan) -> None:
+        append_plan(folder.plan, _plan_json(head, plan, mask))
+
+    return Regrowth(view, folder.run, note) if open_checkpoints(view) else None
 
 
 def _plan_json(head: dict[str, Any], plan: ScheduledPlan, mask: Mask) -> bytes:

@@ -28,6 +28,7 @@ from treadle.records.past import Past
 from treadle.rules.schema import Rule, Workflow
 
 if TYPE_CHECKING:
+    from treadle.api.reentry import Base
     from treadle.rules.expand.expansion import Expansion
     from treadle.rules.smells import Machine
     from treadle.steps.book import StepBook
@@ -88,6 +89,7 @@ class View(Struct, frozen=True, kw_only=True):
     asked: tuple[str, ...] = ()
     parents: dict[str, str] = {}
     stream: bool = False
+    planned: Planned | None = None
 
     @property
     def state(self) -> StateFolder:
@@ -100,7 +102,8 @@ class Planned(Struct, frozen=True, kw_only=True):
     `book` has the steps of the plan (None: it has none), `seen` what stood at their paths, by task id, and
     `asked` the ids of those that a pipeline was asked for. Of steps alone `workflow` is one without rules:
     the file, its folder and a name. `roots` are the ids of the steps asked for and of those that have grown,
-    `parents` those of who grew a step. `stream`: they arrive as the run goes on.
+    `parents` those of who grew a step. `stream`: they arrive as the run goes on. `base` is what further trips
+    begin with, where there are checkpoint rules.
     """
 
     workflow: Workflow
@@ -114,6 +117,7 @@ class Planned(Struct, frozen=True, kw_only=True):
     roots: tuple[str, ...] = ()
     parents: dict[str, str] = {}
     stream: bool = False
+    base: Base | None = None
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -138,11 +142,31 @@ def view_of(
     fallen: frozenset[str] = frozenset(),
     running: Set[str] = frozenset(),
 ) -> View:
-    """Go down the second half of the pipe: gather, decide.
+    """Go down the second half of the pipe: gather, decide; and again with what checkpoint tasks found, as the
+    records tell.
 
     `fallen` are steps of earlier batches that failed before and are not tried again, and `running` those that
     run and on whose artifacts evidence hangs.
     """
+    view = decided(planned, request, past, fallen=fallen, running=running)
+    if planned.base is None:
+        return view
+    from treadle.api.reentry import settled  # workflows without checkpoint rules do not need it
+
+    return settled(view, lambda more: decided(more, request, past))
+
+
+def decided(
+    planned: Planned,
+    request: Request,
+    past: Past,
+    *,
+    fallen: frozenset[str] = frozenset(),
+    running: Set[str] = frozenset(),
+    made: Set[str] = frozenset(),
+    pending: Set[str] = frozenset(),
+) -> View:
+    """Gather and decide about one plan. `made` and `pending` as in `DecideOptions`."""
     forced: frozenset[str] = frozenset()
     if request.force:
         targets = planned.asked if planned.asked and planned.selected is not None else request.targets
@@ -150,7 +174,7 @@ def view_of(
             from treadle.api.modules import rules_of_modules  # not for those who select nothing by it
 
             targets = (*targets, *rules_of_modules(request.modules, planned.workflow, planned.plan))
-        forced = select(planned.plan, targets, workdir=planned.workdir, upstream=False)
+        forced = _forced(planned, targets)
     selected = planned.selected
     options = DecideOptions(
         selected=selected if selected is not None and len(selected) < len(planned.plan.tasks) else None,
@@ -162,6 +186,8 @@ def view_of(
         rerun_failed=request.rerun_failed,
         fallen=fallen,
         running=running,
+        made=made,
+        pending=pending,
         workdir=planned.workdir,
         flowdir=planned.workflow.folder,
     )
@@ -200,7 +226,20 @@ def view_of(
         asked=planned.asked,
         parents=planned.parents,
         stream=planned.stream,
+        planned=planned if planned.base is not None else None,
     )
+
+
+def _forced(planned: Planned, targets: tuple[str, ...]) -> frozenset[str]:
+    """What is made again though it is up to date."""
+    if planned.base is not None:
+        from treadle.api.reentry import named
+
+        known, lost = named(planned.plan, targets, planned.workdir)
+        if lost and not known:
+            return frozenset()
+        targets = known
+    return select(planned.plan, targets, workdir=planned.workdir, upstream=False)
 
 
 def _beyond_this_machine(planned: Planned, decision: Decision) -> tuple[Diagnostic, ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from treadle.api.pipe import plan_of
+from treadle.api.pipe import Planned, Request, plan_of, view_of
+from treadle.base.layout import StateFolder
 from treadle.cli.options import add_workflow, request_of
 from treadle.cli.printer import Printer
-from treadle.report.graph import FORMATS, by_rule, by_task
+from treadle.records.past import load_past
+from treadle.report.graph import FORMATS, Drawing, by_rule, by_task, with_coming
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -18,11 +20,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
-    planned = plan_of(request_of(args))
-    drawing = (by_task if args.tasks else by_rule)(planned.plan, planned.selected)
+    request = request_of(args)
+    planned = plan_of(request)
+    if planned.base is None:
+        drawing = (by_task if args.tasks else by_rule)(planned.plan, planned.selected)
+    else:
+        planned, drawing = _with_found(planned, request, tasks=args.tasks)
     if args.json:
-        printer.object({"schema": 1, "nodes": drawing.nodes, "edges": drawing.edges})
+        perhaps = {"perhaps": sorted(drawing.perhaps)} if drawing.perhaps else {}
+        printer.object({"schema": 1, "nodes": drawing.nodes, "edges": drawing.edges, **perhaps})
         return 0
     for line in FORMATS[args.format](drawing, planned.plan.name):
         printer.data(line)
     return 0
+
+
+def _with_found(planned: Planned, request: Request, *, tasks: bool) -> tuple[Planned, Drawing]:
+    """The plan with what is recorded as found, and drawn with what may still come."""
+    from treadle.cli.found_words import coming  # workflows without checkpoint rules do without
+
+    view = view_of(planned, request, load_past(StateFolder(planned.workdir)))
+    waiting = [task for task in view.plan.tasks.values() if task.awaits]
+    whole = view.planned or planned
+    if tasks:
+        drawing = by_task(view.plan, view.selected)
+        kept = frozenset(task.id for task in waiting if task.id in drawing.nodes)
+        return whole, Drawing(drawing.nodes, drawing.edges, kept)
+    still = {
+        rule: dict.fromkeys(view.plan.tasks[task].rule for task in tasks_of)
+        for rule, tasks_of in coming(view).items()
+    }
+    drawing = with_coming(by_rule(view.plan, view.selected), still, (task.rule for task in waiting))
+    return whole, drawing

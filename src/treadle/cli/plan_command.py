@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.api.pipe import View, look, mask_of
 from treadle.cli.again import Again
+from treadle.cli.found_words import found_object
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.preview import pin_lines, pins_of, rule_lines, summary_lines, task_lines
 from treadle.cli.printer import Printer
@@ -86,7 +87,10 @@ def print_object(view: View, printer: Printer) -> None:
     warnings = [shortened(one) for one in (*view.warnings, *view.beyond)]
     pins = {"pins": found} if (found := pins_of(view)) else {}
     printer.long_object(
-        plan_head(view.plan), "tasks", _task_objects(view), {"summary": summary, "warnings": warnings, **pins}
+        plan_head(view.plan),
+        "tasks",
+        _task_objects(view),
+        {"summary": summary, "warnings": warnings, **pins, **found_object(view)},
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from treadle.api.pipe import View
 from treadle.base.units import format_duration, format_size
 from treadle.cli.again import Again
+from treadle.cli.found_words import come_with, coming, found_lines
 from treadle.cli.printer import Printer
 from treadle.cli.words import (
     CACHED,
@@ -51,9 +52,12 @@ def rule_lines(view: View, printer: Printer) -> Iterator[str]:
     width = max((len(rule) for rule in rules), default=0)
     about = _about(view.expansion.sources, rules)
     asked = _figures(view, [rule for rule, answers in rules.items() if answers])
+    still = coming(view)
     for rule, answers in rules.items():
         if not answers:
-            yield f"{rule:<{width}}  no tasks"
+            yield f"{rule:<{width}}  no tasks" + (
+                f" yet: they {come_with(still[rule])}" if rule in still else ""
+            )
             continue
         verdicts = Counter([answer.verdict for answer in answers])
         parts = [
@@ -69,7 +73,8 @@ def rule_lines(view: View, printer: Printer) -> Iterator[str]:
         why = ", ".join(
             f"{kind} ({number})" if len(kinds) > 1 else kind for kind, number in kinds.most_common()
         )
-        yield f"{rule:<{width}}  {', '.join(parts)}{': ' + why if why else ''}{about[rule]}"
+        more = f"; more may {come_with(still[rule])}" if rule in still else ""
+        yield f"{rule:<{width}}  {', '.join(parts)}{': ' + why if why else ''}{more}{about[rule]}"
         if verdicts[Verdict.WILL_RUN] and rule in asked:
             yield printer.style(f"{'':<{width}}    {asked[rule]}", "dim")
     yield from task_lines(view, printer, steps)
@@ -131,6 +136,7 @@ def summary_lines(view: View, printer: Printer, again: Again) -> Iterator[str]:
         if flying:
             yield f"{count(flying, noun)} {_at_work(flying)}"
         yield from _stakes(view, to_run)
+    yield from found_lines(view)
     if view.decision.adoptable:
         number = len(view.decision.adoptable)
         yield (

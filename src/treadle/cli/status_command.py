@@ -140,6 +140,7 @@ def _object(tally: Tally, folder: RunFolder) -> dict[str, Any]:
         "ended": tally.ended,
         "exit_code": None if tally.mended else tally.exit_code,
         "state": run_state(folder, None if tally.ended is None else tally.exit_code, mended=tally.mended),
+        "rounds": tally.rounds,
         "counts": {
             "tasks": tally.tasks,
             **{end.value: number for end, number in tally.ends.items()},
@@ -179,6 +180,8 @@ def _lines(tally: Tally, folder: RunFolder, printer: Printer, again: Again) -> I
     if left > 0 and tally.ended is None:
         numbers.append(f"{left} to go")
     yield f"  {count(tally.tasks, 'task')}: {', '.join(numbers) or 'nothing yet'}"
+    if tally.rounds > 1:
+        yield f"  {tally.rounds} rounds: work was found while the run was on"
     for trying in tally.running if tally.ended is None else []:
         since = format_duration(max(round(now - (trying.since or now), 1), 0.1))
         running = state is RunState.RUNNING

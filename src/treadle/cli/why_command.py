@@ -70,9 +70,15 @@ def _object(view: View, task: str, mask: Mask) -> dict[str, object]:
         "may_cut_off": answer.may_cut_off,
         "note": answer.note,
         "reasons": as_values(answer.reasons, mask),
-        "born": [view.parents[task]] if task in view.parents else [],
+        "born": [view.parents[task]] if task in view.parents else list(_births(view, task)),
         **_older_object(view, task, mask),
     }
+
+
+def _births(view: View, task: str) -> tuple[str, ...]:
+    """The checkpoint tasks that found its values."""
+    base = view.planned.base if view.planned is not None else None
+    return base.stratum.births.get(task, ()) if base is not None else ()
 
 
 def _older_object(view: View, task: str, mask: Mask) -> dict[str, object]:
@@ -86,6 +92,8 @@ def _lines(view: View, task: str, printer: Printer) -> Iterator[str]:
     yield f"{printer.style(task, 'bold')}: {verdict(answer, task)}{maybe}"
     if not answer.reasons and answer.verdict is Verdict.UP_TO_DATE:
         yield f"  {up_to_date(answer.note, view.plan.tasks[task])}"
+    for checkpoint in _births(view, task):
+        yield f"  it came with what {checkpoint} found"
     for one in answer.reasons:
         yield f"  {reason(one)}"
         for line in _difference(one):

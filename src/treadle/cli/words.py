@@ -157,6 +157,10 @@ def reason(one: r.AnyReason) -> str:
             return f"it failed before ({path})" + (f": {error}" if error else "")
         case r.BlockedBy(task=task, root=root):
             return f"{task} is left out" + (f" ({root} failed before)" if root else "")
+        case r.Awaits(by=by):
+            return f"it waits for what {by} finds, which may add to what it works on"
+        case r.NothingFound():
+            return "it is a checkpoint, and no record here tells what it found"
 
 
 _AS_LEFT = "its command, inputs and outputs are as"
@@ -244,6 +248,10 @@ def reason_kind(one: r.AnyReason) -> str:
             return "failed before"
         case r.BlockedBy():
             return "blocked"
+        case r.Awaits():
+            return "waits for a checkpoint"
+        case r.NothingFound():
+            return "what it found is not recorded"
 
 
 def content(one: r.Content) -> str:

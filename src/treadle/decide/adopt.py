@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from treadle.base.errors import PlanError
 from treadle.base.place import Diagnostic
 from treadle.decide.evidence import take
@@ -44,7 +46,10 @@ def taken_over(task: ScheduledTask, facts: Facts, note: str) -> Evidence:
     before = {path: record for path in (*task.inputs, *script) if (record := look(path))}
     after = {path: record for path in task.outputs if (record := facts.record(path))}
     known = facts.evidence.get(task.id)
-    return take(task, before, after, foreign=known.foreign if known is not None else (), note=note)
+    evidence = take(task, before, after, foreign=known.foreign if known is not None else (), note=note)
+    if known is not None and known.discovered is not None:
+        evidence = replace(evidence, discovered=known.discovered)
+    return evidence
 
 
 def touch(plan: ScheduledPlan, past: Past, options: Options) -> dict[str, Evidence]:

@@ -12,7 +12,7 @@ Every task enters each strength once, so the cost is linear in tasks and edges.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 
 from treadle.decide.reading import Reading
 from treadle.decide.reason import OutputNeeded, Upstream
@@ -22,11 +22,18 @@ from treadle.plan.task import ScheduledPlan, ScheduledTask
 
 class Cascade:
     """What runs: `must` for certain, `may` unless it is cut off. `live` are the tasks that can run, in plan
-    order; `evicted` are outputs removed on purpose, by the task that makes them."""
+    order; `evicted` are outputs removed on purpose, by the task that makes them; `made` ran already, in the
+    run in the middle of which this is asked."""
 
     def __init__(
-        self, plan: ScheduledPlan, live: Collection[str], evicted: Mapping[str, tuple[str, ...]], cutoff: bool
+        self,
+        plan: ScheduledPlan,
+        live: Collection[str],
+        evicted: Mapping[str, tuple[str, ...]],
+        cutoff: bool,
+        made: Set[str] = frozenset(),
     ) -> None:
+        self._made = {task for task in live if task in made} if made else set()
         self._tasks = plan.tasks
         self._live = live
         self._evicted = evicted
@@ -50,11 +57,12 @@ class Cascade:
                 if upstream is not None and upstream.making is not None:
                     continue  # what an environment is made of is in the identity of whoever runs in it
                 self._dependents.setdefault(need, []).append(one)
-        pending = list(first)
+        pending = [*first, *self._made]
         while pending:
             task = pending.pop()
-            for other in (*self._dragged(task), *self._woken(task)):
-                if other not in self.must:
+            woken = self._woken(task) if task in self.must else ()
+            for other in (*self._dragged(task), *woken):
+                if other not in self.must and other not in self._made:
                     self.must.add(other)
                     pending.append(other)
         self.may.update(perhaps)
@@ -86,11 +94,13 @@ class Cascade:
                 weight = 3 if need in task.ordered else 2 * self._follows(task, need)
             elif need in self.may:
                 weight = int(need in task.ordered or self._follows(task, need))
+            elif need in self._made and (need in task.ordered or not self._cutoff):
+                weight = 3 if need in task.ordered else 2 * self._follows(task, need)
             else:
                 continue
             if weight > rank:
                 best, rank = need, weight
-        return Upstream(task=best, root=roots[best]) if best else None
+        return Upstream(task=best, root=roots.get(best, best)) if best else None
 
     def _dragged(self, task: str) -> Iterator[str]:
         for other in self._dependents.get(task, ()):
@@ -120,7 +130,9 @@ class Cascade:
 
     def _follows(self, task: ScheduledTask, need: str) -> bool:
         """Whether a run of `need` may change what `task` reads: not through `ancient` inputs alone, nor
-        through a dep of a step whose artifact is no input of it."""
+        through a dep of a step whose artifact is no input of it, nor a need by birth."""
+        if task.born and need in task.born:
+            return False
         if not task.ancient and task.call is None:
             return True
         reading = self._following.get(task.id)

@@ -25,11 +25,16 @@ def decide(plan: ScheduledPlan, facts: Facts, past: Past, options: Options) -> D
     """
     own = Own(plan, facts, past, options)
     below = _below_running(plan, own, options) if options.running else {}
-    if own.firm or below:
-        cascade = Cascade(plan, own.live, own.evicted, options.cutoff)
-        cascade.spread(own.firm, below)
+    pending = [task for task in options.pending if task in own.answers] if options.pending else []
+    if own.firm or own.perhaps or below or pending or options.made:
+        cascade = Cascade(plan, own.live, own.evicted, options.cutoff, options.made)
+        cascade.spread(own.firm, (*below, *own.perhaps, *pending))
         flying = frozenset(own.flying)
-        must = [plan.tasks[task] for task in own.live if task in cascade.must and task not in flying]
+        must = [
+            one
+            for one in map(plan.tasks.__getitem__, own.live)
+            if one.id in cascade.must and one.id not in flying and not one.awaits
+        ]
         refuse_missing(plan, facts, options, must)
         _fall(plan, own, cascade, below)
         if own.flying:
@@ -77,7 +82,7 @@ def _below_running(plan: ScheduledPlan, own: Own, options: Options) -> dict[str,
 def _fall(plan: ScheduledPlan, own: Own, cascade: Cascade, below: Mapping[str, str]) -> None:
     """Give the tasks that the cascade reached their answers, each with the root of its cascade; `below` are
     those that it reached from earlier batches."""
-    firm = frozenset(own.firm)
+    firm = frozenset((*own.firm, *own.perhaps))
     needed = cascade.needed()
     roots: dict[str, str] = {}
     for task in own.live:

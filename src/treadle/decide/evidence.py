@@ -177,4 +177,5 @@ def _refreshed(old: Evidence, now: Evidence) -> Evidence:
         foreign=old.foreign,
         note=old.note,
         partial=old.partial,
+        discovered=old.discovered,
     )

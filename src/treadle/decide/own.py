@@ -13,11 +13,13 @@ from treadle.decide.options import Options
 from treadle.decide.reason import (
     Answer,
     AnyReason,
+    Awaits,
     Forced,
     InputChanged,
     InputsUnknown,
     LastFailed,
     NeverRan,
+    NothingFound,
     OutputChanged,
     OutputMissing,
     PartialResult,
@@ -52,6 +54,7 @@ class Own:
         self.answers: dict[str, Answer] = {}
         self.live: list[str] = []
         self.firm: list[str] = []
+        self.perhaps: list[str] = []  # those that may run, once it is known what they work on
         self.flying: list[str] = []  # those of them that a job of an earlier run is at
         self.evicted: dict[str, tuple[str, ...]] = {}
         self.refreshed: dict[str, Evidence] = {}
@@ -74,7 +77,8 @@ class Own:
                 self.answers[task.id] = self._step(task, task.call, key, evidence)
             else:
                 self.live.append(task.id)
-                self.answers[task.id] = self._answer(task, key, evidence)
+                waits = task.awaits and key not in past.flights
+                self.answers[task.id] = (self._waiting if waits else self._answer)(task, key, evidence)
         self._end_of_steps()
 
     def _end_of_steps(self) -> None:
@@ -111,6 +115,19 @@ class Own:
         if evidence is None:
             return (InputsUnknown(),)
         return self._reasons(task, key, evidence, self._past.last(key))
+
+    def _waiting(self, task: ScheduledTask, key: str, evidence: Evidence | None) -> Answer:
+        """What can be said of a task that is not final yet: its inputs are not compared with anything."""
+        last = self._past.last(key)
+        failed = _failure(last) if last is not None else None
+        reasons: tuple[AnyReason, ...] = (Awaits(by=task.awaits[0]),)
+        if failed is not None or evidence is None:
+            reasons = (*reasons, failed or NeverRan())
+        if self._options.force_all or task.id in self._options.forced:
+            reasons = (*reasons, _FORCED)
+        sure = len(reasons) > 1
+        (self.firm if sure else self.perhaps).append(task.id)
+        return Answer(Verdict.WILL_RUN, reasons, may_cut_off=not sure)
 
     def _answer(self, task: ScheduledTask, key: str, evidence: Evidence | None) -> Answer:
         options = self._options
@@ -157,8 +174,11 @@ class Own:
         return isinstance(why, InputChanged) and why.how != "while_running" and why.path in self._spoiled
 
     def _adopted(self, task: ScheduledTask) -> Evidence | None:
-        """Evidence for outputs that nobody knows, where the user wants them taken over."""
-        if not adoptable(task, self._facts, self._past):
+        """Evidence for outputs that nobody knows, where the user wants them taken over.
+
+        Not of a checkpoint task: what it found is not known before it runs.
+        """
+        if task.manifest or not adoptable(task, self._facts, self._past):
             return None
         if not self._options.adopt:
             self.adoptable.append(task.id)
@@ -178,6 +198,8 @@ class Own:
             there = bool(task.outputs) and all(self._facts.record(path) for path in task.outputs)
             return (failed or NeverRan(outputs_exist=there),)
         reasons, now = weigh(task, evidence, self._facts.look_for(task))
+        if task.manifest and evidence.discovered is None:
+            reasons = (*reasons, NothingFound())
         if failed is not None:  # what it did to its outputs goes without saying
             return (failed, *(why for why in reasons if not isinstance(why, OutputMissing | OutputChanged)))
         for path in task.outputs:

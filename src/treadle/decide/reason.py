@@ -32,6 +32,16 @@ class NeverRan(Reason, frozen=True, tag="never_ran"):
     outputs_exist: bool = False
 
 
+class Awaits(Reason, frozen=True, tag="awaits"):
+    """The checkpoint task `by` may still add to what it works on: it waits, and is decided after that."""
+
+    by: str
+
+
+class NothingFound(Reason, frozen=True, tag="nothing_found"):
+    """It is a checkpoint task, and its record does not tell what it found."""
+
+
 class LastFailed(Reason, frozen=True, tag="last_failed"):
     """Its last attempt failed or was interrupted; `error` is what a step's status file tells of it."""
 
@@ -224,6 +234,8 @@ AnyReason = (
     | FailedBefore
     | BlockedBy
     | JobInFlight
+    | Awaits
+    | NothingFound
 )
 
 

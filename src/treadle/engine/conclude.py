@@ -17,6 +17,7 @@ from treadle.engine.aside import Aside
 from treadle.engine.attempt import Attempt
 from treadle.engine.backend import ExecutorBackend, Witnessed, part_for
 from treadle.engine.check import Eyes, Made
+from treadle.engine.discoveries import Discoveries
 from treadle.engine.inbox import Inbox
 from treadle.engine.news import Ended
 from treadle.engine.scribe import is_full
@@ -47,8 +48,12 @@ class Concluder:
         aside: Aside[list[FileRecord]],
         inbox: Inbox,
         later: Later,
+        discoveries: Discoveries | None = None,
     ) -> None:
         self._later = later
+        self._discoveries = discoveries
+        if discoveries is not None:
+            discoveries.fail = self._fail
         self._run = run
         self._backend = backend
         self._eyes = eyes
@@ -184,7 +189,10 @@ class Concluder:
             self._write_benchmark(attempt, outcome)
         if task.protected and not attempt.lost:  # what is partial is to be made again
             self._protect(task)
-        self._inbox.tell(Ended(task.id, attempt.n, outcome, evidence, doubted))
+        if task.manifest and self._discoveries is not None:
+            self._discoveries.ended(attempt, outcome, evidence, doubted)
+        else:
+            self._inbox.tell(Ended(task.id, attempt.n, outcome, evidence, doubted))
 
     def _protect(self, task: ScheduledTask) -> None:
         """Make read-only what is to be so, before it is known that the task succeeded."""

@@ -10,6 +10,7 @@ from treadle.decide.evidence import examine
 from treadle.decide.reason import InputChanged, InputVanished, NeverRan
 from treadle.engine.aside import Aside
 from treadle.engine.check import SMALL, Eyes
+from treadle.engine.discoveries import Discoveries
 from treadle.engine.inbox import Inbox
 from treadle.engine.news import Examine, Examined
 from treadle.engine.unneeded import Undertaker
@@ -29,7 +30,9 @@ class Examiner:
         undertaker: Undertaker,
         aside: Aside[Any],
         inbox: Inbox,
+        discoveries: Discoveries | None = None,
     ) -> None:
+        self._discoveries = discoveries
         self._plan = plan
         self._past = past
         self._eyes = eyes
@@ -76,4 +79,8 @@ class Examiner:
         reasons, evidence = found
         self._eyes.learn((*evidence.inputs, *evidence.outputs))
         fresh = None if evidence is old else evidence
-        self._inbox.tell(Examined(task, command.round, reasons, fresh))
+        news = Examined(task, command.round, reasons, fresh)
+        if command.task.manifest and not reasons and self._discoveries is not None:
+            self._discoveries.examined(command.task, evidence, news)
+        else:
+            self._inbox.tell(news)

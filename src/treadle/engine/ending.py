@@ -56,6 +56,7 @@ class Ending(ABC):
         self._brakes = Brakes(settings)
         self._disk_full = False
         self._more = False  # batches may come
+        self._grows = False  # checkpoint tasks that have not ended may bring a larger plan
         self._round = 0  # of the plan as a whole: what was asked before it grew no longer counts
         self._attempts = 0
         self._open = 0  # nodes that have not ended
@@ -92,6 +93,17 @@ class Ending(ABC):
     def exit_code(self) -> int:
         """What the run ends with, as far as is known."""
         return self._brakes.exit_code
+
+    @property
+    def round(self) -> int:
+        """How often a plan as a whole has entered."""
+        return self._round
+
+    def standing(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The tasks that ran in this run and succeeded, and those that have not ended."""
+        nodes = self._nodes.values()
+        made = frozenset(node.task.id for node in nodes if node.state is End.SUCCEEDED)
+        return made, frozenset(node.task.id for node in nodes if type(node.state) is State)
 
     def state(self, task: str) -> State | End:
         """Where a task stands that was not up to date or skipped when it came."""
@@ -200,7 +212,9 @@ class Ending(ABC):
         task = node.task
         if not (task.policy.allow_missing or task.policy.allow_missing_part):
             return False
-        others = task.ordered if (making := _making(task)) is None else {*task.ordered, making}
+        others = task.ordered | task.born
+        if (making := _making(task)) is not None:
+            others |= {making}
         upstream = len(task.needs) - len(others)
         if need.task.id in others or need.state is End.CANCELLED:
             return False

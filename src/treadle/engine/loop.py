@@ -34,6 +34,7 @@ from treadle.engine.clock import Clock, RealClock, Timers
 from treadle.engine.compose import Place
 from treadle.engine.conclude import Concluder
 from treadle.engine.cutoff import Examiner
+from treadle.engine.discoveries import Discoveries, Grower
 from treadle.engine.feed import Feed
 from treadle.engine.inbox import Inbox
 from treadle.engine.jobs import Jobs
@@ -87,6 +88,7 @@ class Wiring(TypedDict, total=False):
     after: int
     source: Source | None
     fewer: Fewer | None
+    grower: Grower | None
 
 
 def drive(
@@ -116,8 +118,8 @@ class BackendDriver:
     `digest` is the plan's; `adopted` are jobs of earlier runs that may still live, and `after` the largest
     number of an attempt of theirs, adopted or not. `listener` hears the events
     of each turn after they were written. `source` brings further batches while the run goes on, which is
-    not over before that is done. `fewer` fills in gathers that go on without some of their inputs (None:
-    there are none).
+    not over before that is done; `grower` the larger plans that come of what checkpoint tasks find. `fewer`
+    fills in gathers that go on without some of their inputs (None: there are none).
     """
 
     def __init__(
@@ -143,6 +145,7 @@ class BackendDriver:
         after: int = 0,
         source: Source | None = None,
         fewer: Fewer | None = None,
+        grower: Grower | None = None,
     ) -> None:
         self._opened = Opened(plan, decision, digest, adopted or {}, source is not None, after)
         self._backend = backend
@@ -164,6 +167,11 @@ class BackendDriver:
         place = Place(workdir, flowdir or workdir, memory, options.scratch_dir)
         self._eyes = eyes = Eyes(place.workdir, place.flowdir, known or {})
         self._undertaker = Undertaker(plan.name, past, eyes)
+        self._discoveries = discoveries = (
+            Discoveries(grower, self._machine, inbox, eyes.learn, lock.beat if lock is not None else _still)
+            if grower is not None
+            else None
+        )
         self._burials: list[OutputEvicted] = []
         self._signalled = False
         self._exit: int | None = None
@@ -174,6 +182,7 @@ class BackendDriver:
             undertaker=self._undertaker,
             aside=self._aside,
             inbox=inbox,
+            discoveries=discoveries,
         )
         preparer = Preparer(
             run=run,
@@ -193,6 +202,7 @@ class BackendDriver:
             aside=self._aside,
             inbox=inbox,
             later=lambda pause, then: self._timers.add(clock.monotonic() + pause, then),
+            discoveries=discoveries,
         )
         self._jobs = Jobs(backend, preparer, concluder, inbox)
         self._scribe = Scribe(
@@ -266,6 +276,8 @@ class BackendDriver:
             self._jobs.poll()
         if self._feed is not None:
             self._feed.take()
+        if self._discoveries is not None:
+            self._discoveries.settle()
 
     def _turn(self) -> None:
         if not self._inbox:
@@ -289,6 +301,9 @@ class BackendDriver:
             self._listener(events)
         if self._feed is not None:
             self._feed.heard(turn.events)
+        if self._discoveries is not None:
+            self._discoveries.heard(turn.events)
+            self._discoveries.settle()
 
     def _intents(self, commands: list[Order], now: float) -> list[Event]:
         """What must be written before the commands are obeyed."""
@@ -394,6 +409,10 @@ class BackendDriver:
 
     def _folder_of(self, run: str) -> RunFolder:
         return self._run_folder.beside(run) if run else self._run_folder
+
+
+def _still() -> None:
+    """Without a lock there is nothing to show."""
 
 
 def _deaf(events: Sequence[Event]) -> None:

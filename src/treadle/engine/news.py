@@ -11,6 +11,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from treadle.decide.reason import Decision, Reason
+from treadle.engine.node import Fewer
 from treadle.plan.task import Resources, ScheduledPlan, ScheduledTask
 from treadle.records.event import AttemptSubmitted, Event, Evidence, Outcome
 
@@ -62,11 +63,15 @@ class Opened(News, frozen=True):
 
 
 class Grew(News, frozen=True):
-    """Work was discovered: a larger plan takes the place of the running one."""
+    """Work was discovered: a larger plan takes the place of the running one. `found` are the checkpoint tasks
+    that found it: where one of them did not end well after all, the plan does not count. `fewer` fills in
+    gathers that go on without some of their inputs, as in `BackendDriver`."""
 
     plan: ScheduledPlan
     decision: Decision
     digest: str = ""
+    found: tuple[str, ...] = ()
+    fewer: Fewer | None = None
 
 
 class Started(News, frozen=True):

@@ -14,7 +14,7 @@ joined before it; nothing here recurses over tasks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -121,7 +121,9 @@ class Machine(Ending):
         self._keep_line(fresh)
         link(self._nodes, fresh)
         self._entered(news.plan, news.decision, news.digest)
-        self._commands += self._passing.enter(news.plan, news.decision, self._end_of, more=news.more)
+        self._grows = _any_open(news.plan, news.decision)
+        more = news.more or self._grows
+        self._commands += self._passing.enter(news.plan, news.decision, self._end_of, more=more)
         self._attempts = max((job.n for job in news.adopted.values()), default=news.after)
         self._attempts = max(self._attempts, news.after)
         for task, job in news.adopted.items():
@@ -166,10 +168,19 @@ class Machine(Ending):
             self._settle(node, End.FAILED, Outcome(reason=EndReason.NEVER_STARTED, message=message))
         return bool(refused)
 
-    def _on_grew(self, news: Grew) -> None:
+    def check(self, plan: ScheduledPlan) -> None:
+        """Raise PlanError where `plan` would change what has begun."""
         assert self._tell.plan is not None
-        check_kept(self._tell.plan, self._nodes, news.plan)
-        self._nodes = merged(self._nodes, news.plan, news.decision)
+        check_kept(self._tell.plan, self._nodes, plan)
+
+    def _on_grew(self, news: Grew) -> None:
+        if any(self._is_lost(task) for task in news.found):
+            return
+        before = self._tell.plan
+        assert before is not None
+        self.check(news.plan)
+        self._fewer = news.fewer or self._fewer
+        self._nodes, fresh = merged(self._nodes, before, news.plan, news.decision)
         nodes = list(self._nodes.values())
         self._open = sum(type(node.state) is State for node in nodes)
         self._round += 1
@@ -180,16 +191,26 @@ class Machine(Ending):
         self._examined.clear()
         self._dormant.clear()
         self._queue.clear()
-        self._entered(news.plan, news.decision, news.digest)
-        self._commands += self._passing.enter(news.plan, news.decision, self._end_of)
+        decision = _with_nodes(news.decision, self._nodes)
+        self._entered(news.plan, decision, news.digest)
+        self._grows = any(node.task.manifest and type(node.state) is State for node in nodes)
+        more = self._more or self._grows
+        self._commands += self._passing.enter(news.plan, decision, self._end_of, more=more)
         for node in nodes:
             if type(node.state) is End and node.state in _BAD:
                 self._block(node, self.blocked.get(node.task.id, node.task.id))
         for node in nodes:
+            if node in fresh and type(node.state) is State and self._refused_here(node):
+                continue
             if node.state is State.READY:
                 self._ready(node)
             elif not node.attempt and not node.missing and node.state is State.WAITING:
                 self._upstream_done(node)
+
+    def _is_lost(self, task: str) -> bool:
+        """A checkpoint task whose success was taken back before it was told."""
+        node = self._nodes.get(task)
+        return node is not None and node.attempt > 0 and node.state is not End.SUCCEEDED
 
     def _keep_line(self, fresh: Iterable[Node]) -> None:
         """From when steps come that run as processes, and take the same slots, nothing is launched ahead: the
@@ -524,6 +545,20 @@ class Machine(Ending):
 def _waits_in_line(node: Node) -> bool:
     """Whether it is a step in a thread: one that has not begun waits here, and nobody else holds it."""
     return node.task.call is not None and node.task.call.where is Where.THREAD
+
+
+def _any_open(plan: ScheduledPlan, decision: Decision) -> bool:
+    """Whether a checkpoint task runs, or may, so that more may be found."""
+    verdicts = (Verdict.WILL_RUN, Verdict.IN_FLIGHT)
+    return any(
+        plan.tasks[task].manifest and answer.verdict in verdicts for task, answer in decision.answers.items()
+    )
+
+
+def _with_nodes(decision: Decision, nodes: Mapping[str, Node]) -> Decision:
+    """The decision as the run sees it: what it did or does itself is not up to date from before."""
+    own = {task: node.answer for task, node in nodes.items() if task in decision.answers}
+    return replace(decision, answers={**decision.answers, **own})
 
 
 def _running_in(plan: ScheduledPlan, decision: Decision) -> list[Node]:

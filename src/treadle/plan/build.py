@@ -14,8 +14,10 @@ from treadle.plan.refuse import check_depends, check_outputs, check_pools, tell_
 from treadle.plan.sequence import Needs, with_barriers, without_barriers
 from treadle.plan.spellings import check_spellings, place_in
 from treadle.plan.task import Ceilings, Draft, ExecutionGroup, ScheduledPlan, ScheduledTask
+from treadle.plan.waits import Waits, add_waits
 
 _WORTH_SHARING = 8
+_NOBODY: frozenset[str] = frozenset()
 
 
 def build(
@@ -48,6 +50,7 @@ def build(
     protected = tuple(dict.fromkeys(place_in(path, roots) for path in protected))
     check_outputs(nodes, made, protected, findings)
     edges = connect(nodes, made, known, findings)
+    waits = add_waits(nodes, edges.needs)
     check_spellings(nodes, made, edges.sources, protected, roots, findings)
     check_lengths(nodes, made, edges.sources, findings)
     needs = with_barriers(nodes, edges.needs, sequences)
@@ -63,7 +66,7 @@ def build(
         name=name,
         order=tuple(ids[number] for number in without_barriers(order, len(ids))),
         groups=_groups(nodes, needs, order),
-        tasks=_tasks(nodes, edges, without_barriers(order, len(ids))),
+        tasks=_tasks(nodes, edges, waits, without_barriers(order, len(ids))),
         producer={path: ids[number] for path, number in made.maker.items()},
         pools=tuple(sorted(pools)),
         sequences=tuple(sequences),
@@ -94,7 +97,7 @@ def _groups(nodes: Nodes, needs: Needs, order: Sequence[int]) -> tuple[tuple[str
     return tuple(map(tuple, groups))
 
 
-def _tasks(nodes: Nodes, edges: Edges, order: Sequence[int]) -> dict[str, ScheduledTask]:
+def _tasks(nodes: Nodes, edges: Edges, waits: Waits, order: Sequence[int]) -> dict[str, ScheduledTask]:
     """The tasks by id, in plan order. Many needs that several tasks share stay one tuple."""
     shared: dict[int, tuple[str, ...]] = {}
     tasks = {}
@@ -105,11 +108,13 @@ def _tasks(nodes: Nodes, edges: Edges, order: Sequence[int]) -> dict[str, Schedu
             shared[id(needs)] = names
         if number in edges.earlier:
             names = tuple(sorted((*names, *edges.earlier[number])))
-        tasks[nodes.ids[number]] = _task(nodes, number, names, edges.ordered.get(number, frozenset()))
+        tasks[nodes.ids[number]] = _task(nodes, number, names, edges.ordered.get(number, frozenset()), waits)
     return tasks
 
 
-def _task(nodes: Nodes, number: int, needs: tuple[str, ...], ordered: frozenset[str]) -> ScheduledTask:
+def _task(
+    nodes: Nodes, number: int, needs: tuple[str, ...], ordered: frozenset[str], waits: Waits
+) -> ScheduledTask:
     draft = nodes.drafts[number]
     return ScheduledTask(
         id=nodes.ids[number],
@@ -129,6 +134,9 @@ def _task(nodes: Nodes, number: int, needs: tuple[str, ...], ordered: frozenset[
         log=draft.log,
         log_named=draft.log_named,
         benchmark=draft.benchmark,
+        manifest=draft.manifest,
+        born=waits.born.get(number, _NOBODY),
+        awaits=waits.awaits.get(number, ()),
         skip=nodes.skips[number],
         making=draft.making,
         place=draft.place,

@@ -171,6 +171,8 @@ class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     skipped; the others are fixed. `depends_on` are names of rules. A step has a `call` and no command,
     declares no outputs (its artifact stands at `call.path`), and `steps` are the task ids of its deps.
     A task that is there to make an environment has its `making`.
+    `manifest` is what a checkpoint task writes, `born` the checkpoint tasks that found its values, `awaits`
+    those that may still add to what it works on: its builder leaves out those that build on it.
     """
 
     rule: str
@@ -190,6 +192,9 @@ class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     log: str = ""
     log_named: bool = False
     benchmark: str = ""
+    manifest: str = ""
+    born: tuple[str, ...] = ()
+    awaits: tuple[str, ...] = ()
     skip: Skip | None = None
     making: Making | None = None
     place: Place = Place()
@@ -203,7 +208,9 @@ class ScheduledTask(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     `log_named` says that the command itself writes `log` (else the engine does). A task does its `command`,
     or its `call` when it has one: it is a step then, and its artifact (`call.path`) is not among its outputs.
     A task with a `making` is there to make an environment: it runs when that is not there and a task that
-    will run needs it.
+    will run needs it. `manifest` is that of a checkpoint task. `born` are those of its needs that only order:
+    checkpoint tasks that found its values, and those that it `awaits`, since they may still add to what it
+    works on. It is not final before these have ended, and then another plan has it as it is.
     """
 
     id: str
@@ -223,6 +230,9 @@ class ScheduledTask(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     log: str = ""
     log_named: bool = False
     benchmark: str = ""
+    manifest: str = ""
+    born: frozenset[str] = frozenset()
+    awaits: tuple[str, ...] = ()
     skip: Skip | None = None
     making: Making | None = None
     place: Place = Place()

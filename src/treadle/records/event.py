@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from treadle.plan.discovered import Discovered
 from treadle.plan.task import Resources
 
 FORMAT = 1
@@ -69,7 +70,8 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `foreign`: files in output folders that stood there before the task ever ran, and that it left alone.
     `partial`: what its upstream could not make, and the result was made without.
     `note`: `adopted` or `touched` when nothing was run. `env`, `hooks`, `shell` and `environment` (name and
-    value) are for showing what changed, as `text` is.
+    value) are for showing what changed, as `text` is. `discovered` is what a checkpoint task found: its
+    manifest is not read again.
     """
 
     identity: str
@@ -86,6 +88,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     shell: tuple[tuple[str, str], ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
     partial: tuple[str, ...] = ()
+    discovered: Discovered | None = None
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -11,10 +11,24 @@ from treadle.plan.task import ScheduledPlan
 
 
 class Drawing(Struct, frozen=True):
-    """Nodes (id -> label) in plan order and edges (from what is needed to what needs it)."""
+    """Nodes (id -> label) in plan order and edges (from what is needed to what needs it). `perhaps` are the
+    nodes that are still to be found, or wait for what is."""
 
     nodes: dict[str, str]
     edges: tuple[tuple[str, str], ...]
+    perhaps: frozenset[str] = frozenset()
+
+
+def with_coming(drawing: Drawing, coming: Mapping[str, Iterable[str]], waiting: Iterable[str]) -> Drawing:
+    """The drawing by rule with the rules of which tasks may still come, behind those that find them.
+
+    `waiting` are the rules some tasks of which wait for that.
+    """
+    nodes, edges = dict(drawing.nodes), dict.fromkeys(drawing.edges)
+    for rule, finders in coming.items():
+        nodes[rule] = f"{nodes.get(rule, rule)} +?"
+        edges.update(((finder, rule), None) for finder in finders if finder != rule and finder in nodes)
+    return Drawing(nodes, tuple(edges), frozenset(coming).union(one for one in waiting if one in nodes))
 
 
 def by_task(plan: ScheduledPlan, selected: frozenset[str] | None = None) -> Drawing:
@@ -44,7 +58,8 @@ def dot(drawing: Drawing, name: str) -> Iterator[str]:
     yield f"digraph {_dot_quoted(name)} {{"
     yield '  node [shape=box, style=rounded, fontname="sans-serif"];'
     for node, label in drawing.nodes.items():
-        yield f"  {_dot_quoted(node)} [label={_dot_quoted(label)}];"
+        dashed = ', style="rounded,dashed"' if node in drawing.perhaps else ""
+        yield f"  {_dot_quoted(node)} [label={_dot_quoted(label)}{dashed}];"
     for start, end in drawing.edges:
         yield f"  {_dot_quoted(start)} -> {_dot_quoted(end)};"
     yield "}"
@@ -58,6 +73,9 @@ def mermaid(drawing: Drawing, name: str) -> Iterator[str]:
         yield f'  {number[node]}["{_mermaid_quoted(label)}"]'
     for start, end in drawing.edges:
         yield f"  {number[start]} --> {number[end]}"
+    if drawing.perhaps:
+        yield "  classDef perhaps stroke-dasharray: 4"
+        yield f"  class {','.join(number[node] for node in drawing.nodes if node in drawing.perhaps)} perhaps"
 
 
 def tree(drawing: Drawing, name: str) -> Iterator[str]:

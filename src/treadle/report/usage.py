@@ -75,7 +75,8 @@ class _Plan(Struct, frozen=True):
 def requests_of(folder: RunFolder) -> dict[str, tuple[str, Resources]]:
     """Rule and request of each task, by its id; empty where the plan of the run cannot be read."""
     try:
-        plan = msgspec.convert(_readable(msgspec.json.decode(read_regular(folder.plan))), type=_Plan)
+        last = read_regular(folder.plan).rstrip(b"\n").rpartition(b"\n")[2]  # of the last round
+        plan = msgspec.convert(_readable(msgspec.json.decode(last)), type=_Plan)
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return {}
     return {task.id: (task.rule, task.resources) for task in plan.tasks}

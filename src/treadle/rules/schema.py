@@ -103,6 +103,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `transform` are written out as further rules (`rules.parts`), which have `own` values instead.
     `module` is the number of the included file that it stands in (0: the workflow file), `extends` the rule
     that it takes fields of, `pin` the token of the folder in which its script lies (empty: the workflow's).
+    `manifest` is set on a checkpoint rule, and `adds` is what it may add to (empty: anything).
     """
 
     name: str
@@ -132,6 +133,8 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory_text: str = ""  # memory as the author wrote it, for {memory}
     policy: Policy = Policy()
     secrets: tuple[str, ...] = ()
+    manifest: str = ""
+    adds: tuple[str, ...] = ()
     metadata: dict[str, Any] = {}  # `rule_metadata`, for the report
     scatter: Scatter | None = None
     transform: Transform | None = None
@@ -163,7 +166,9 @@ class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `kind`: `pairs`, `samples`, `values` or `table`. `label` names it in messages. A None cell: the row
     has no value there (a pair without `control`). Rows are in the author's order. `free` are columns
-    whose values may be any path (columns of `[[tables]]`).
+    whose values may be any path (columns of `[[tables]]`). `under` are columns that give no values of their
+    own: the others hold under them (what a checkpoint rule with wildcards found). `awaited`: checkpoint rules
+    may add rows, so that none need be there.
     """
 
     kind: str
@@ -171,7 +176,16 @@ class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
     columns: tuple[str, ...]
     rows: tuple[tuple[str | None, ...], ...]
     free: frozenset[str] = frozenset()
+    under: frozenset[str] = frozenset()
+    awaited: bool = False
     place: Place = Place()
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """The columns that it gives values to."""
+        return (
+            tuple([name for name in self.columns if name not in self.under]) if self.under else self.columns
+        )
 
 
 # Where the artifact of a step stands; of a name that several steps have, their names with hash.

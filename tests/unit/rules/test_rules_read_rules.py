@@ -330,9 +330,6 @@ def test_a_temporary_or_ancient_file_that_is_none_of_the_rule_is_named() -> None
 @pytest.mark.parametrize(
     "line",
     [
-        "checkpoint = true",
-        "checkpoint_manifest = 'm'",
-        "checkpoint_extends = 'sample'",
         "checksum = 'md5'",
     ],
 )

@@ -75,6 +75,7 @@ class Blueprint(Struct, frozen=True):
     outputs: tuple[Output, ...]
     log: Pattern | None
     benchmark: Pattern | None
+    manifest: Pattern | None
     texts: RuleTexts
     names: tuple[str, ...]
     key: tuple[str, ...]
@@ -97,8 +98,10 @@ def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
     outputs = _outputs(rule, paths)
     log = paths.pattern(rule.log, rule.at("log")) if rule.log else None
     benchmark = paths.pattern(rule.benchmark, rule.at("benchmark")) if rule.benchmark else None
-    single = [*(output.pattern for output in outputs), *(one for one in (log, benchmark) if one)]
-    key = tuple(dict.fromkeys(name for output in outputs for name in output.pattern.names))
+    manifest = paths.pattern(rule.manifest, rule.at("checkpoint_manifest")) if rule.manifest else None
+    made = [*(output.pattern for output in outputs), *([manifest] if manifest else ())]
+    single = [*made, *(one for one in (log, benchmark) if one)]
+    key = tuple(dict.fromkeys(name for pattern in made for name in pattern.names))
     in_paths = [
         *(name for entry in inputs for name in entry.names),
         *(n for one in single for n in one.names),
@@ -106,7 +109,8 @@ def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
     known = _known(rule, inputs, outputs, frozenset(in_paths) | ground.sources.names, key, ground)
     texts = read_texts(rule, known, reading, ground.interpreters, findings)
     names = tuple(dict.fromkeys((*key, *in_paths, *texts.names)))
-    _check_names(rule, names, inputs, ground)
+    given = frozenset(name for source in ground.sources.using(names) for name in source.columns)
+    _check_names(rule, names, inputs, given, ground)
     _check_free(inputs, single, ground)
     if any(one.severity is Severity.ERROR for one in findings.found[before:]):
         return None
@@ -117,10 +121,11 @@ def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
         outputs=outputs,
         log=log,
         benchmark=benchmark,
+        manifest=manifest,
         texts=texts,
         names=names,
-        key=key if outputs else names,
-        open=tuple(name for name in names if name not in ground.sources.names),
+        key=key if made else names,
+        open=tuple(name for name in names if name not in given),
         own=own,
     )
 
@@ -194,13 +199,14 @@ def _outputs(rule: Rule, paths: PathText) -> tuple[Output, ...]:
     return tuple(found)
 
 
-def _check_names(rule: Rule, names: Collection[str], inputs: Iterable[Entry], ground: Ground) -> None:
-    """Every wildcard has a source: a table, or an input that can be matched."""
-    given = ground.sources.names
+def _check_names(
+    rule: Rule, names: Collection[str], inputs: Iterable[Entry], given: frozenset[str], ground: Ground
+) -> None:
+    """Every wildcard has a source: a table (those in `given` have one), or an input that can be matched."""
     found = {name for entry in inputs if not entry.variables for name in entry.names}
     for name in names:
         if name not in given and name not in found:
-            known = sorted(given | found)
+            known = sorted(ground.sources.names | found)
             hint = did_you_mean(name, known) or "give its values in [[values]] or a table, or in an input"
             message = f"nothing gives values to {{{name}}} in rule {rule.name}"
             ground.findings.error("no-source", message, _place(rule, name, inputs), hint)

@@ -55,6 +55,7 @@ class Drafter:
         self._protected = [at for at, output in enumerate(blueprint.outputs) if output.protected]
         self._log = _filler(blueprint.log, names)
         self._benchmark = _filler(blueprint.benchmark, names)
+        self._manifest = _filler(blueprint.manifest, names)
         self._input_names = any(entry.name for entry in blueprint.inputs)
         self._output_names = any(output.name for output in blueprint.outputs)
         self._needs_values = bool(blueprint.texts.names)
@@ -93,7 +94,9 @@ class Drafter:
             inputs=self._with_steps(filling.inputs),
             gathered=gathered,
             ancient=self._ancient(lists, filling.inputs) if rule.ancient else _NOTHING,
-            outputs=filling.outputs,
+            outputs=_with_manifest(filling.outputs, self._manifest(row))
+            if blueprint.manifest
+            else filling.outputs,
             temporary=tuple([outputs[at] for at in self._temporary]) if self._temporary else (),
             protected=tuple([outputs[at] for at in self._protected]) if self._protected else (),
             depends_on=rule.depends_on,
@@ -102,6 +105,7 @@ class Drafter:
             log=filling.log,
             log_named=blueprint.texts.names_log,
             benchmark=self._benchmark(row),
+            manifest=self._manifest(row),
             skip=skip,
             place=rule.place,
         )
@@ -157,7 +161,7 @@ class Drafter:
         if texts.condition is not None and not texts.condition.holds(self._setting(filling)):
             return Skip("when", texts.condition.text)
         for entry, paths in zip(self.entries, lists):
-            if entry.entry.narrowed and not paths:
+            if not paths and entry.may_be_empty:
                 return Skip("empty", entry.entry.pattern.text)
         return None
 
@@ -190,6 +194,13 @@ class Drafter:
             secrets=texts.secrets,
             **{key: shells[key] for key in HOOKS if key in shells},
         )
+
+
+def _with_manifest(outputs: tuple[str, ...], manifest: str) -> tuple[str, ...]:
+    """The manifest is an output, too, where it is not one of them or lies in one."""
+    if any(manifest == path or manifest.startswith(f"{path}/") for path in outputs):
+        return outputs
+    return (*outputs, manifest)
 
 
 def _filler(pattern: Pattern | None, names: Sequence[str]) -> Callable[[Row], str]:

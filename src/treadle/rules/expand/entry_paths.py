@@ -33,6 +33,11 @@ class EntryPaths:
         self.owners: dict[str, Row] = {}
         self.shared: tuple[str, Row, Row] | None = None
 
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether nothing need be found: a selection narrows it, or tasks that are to come may make it."""
+        return self.entry.narrowed or self.entry.pattern in self._finder.awaited
+
     def of(self, rows: Sequence[Row]) -> tuple[str, ...]:
         """The paths for these rows, in their order, each once."""
         if self._constant:
@@ -53,7 +58,8 @@ class EntryPaths:
         return tuple(dict.fromkeys(path for key in keys for path in self._look_up(key)))
 
     def _look_up(self, values: Row) -> tuple[str, ...]:
-        """What a glob finds; where it finds nothing it stands for itself, as in the shell."""
+        """What a glob finds; where it finds nothing it stands for itself, as in the shell, unless tasks that
+        are to come may make what it looks for."""
         known = self._found.get(values)
         if known is not None:
             return known
@@ -64,7 +70,9 @@ class EntryPaths:
             named[entry.folder.alone] = normal(named[entry.folder.alone])
         paths = tuple(path for path, _ in look(entry.pattern, named).matches)
         self._claim(paths, values)
-        self._found[values] = paths or (entry.pattern.fill(named),)
+        if not paths and entry.pattern not in finder.awaited:
+            paths = (entry.pattern.fill(named),)
+        self._found[values] = paths
         return self._found[values]
 
     def _claim(self, paths: Sequence[str], values: Row) -> None:

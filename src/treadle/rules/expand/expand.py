@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from treadle.base.errors import WorkflowError
 from treadle.base.layout import pins_folder
 from treadle.base.place import Severity
+from treadle.plan.discovered import Found
 from treadle.plan.paths import normal
 from treadle.plan.tokens import bind
 from treadle.rules.config.config import engine_keys
@@ -23,18 +24,21 @@ from treadle.rules.expand.contract import check_contracts
 from treadle.rules.expand.expansion import Expansion, RuleInfo
 from treadle.rules.expand.fewer import Fewer
 from treadle.rules.expand.finder import Finder
+from treadle.rules.expand.found import additions, check_pairs, extended
 from treadle.rules.expand.grounds import Grounds
 from treadle.rules.expand.hunting import feeders
 from treadle.rules.expand.makings import makings
 from treadle.rules.expand.ordering import Feeds, Makers, feeds, in_order
 from treadle.rules.expand.own_logs import check_logs
 from treadle.rules.expand.prune import prune
+from treadle.rules.expand.reach import Reach, awaited_patterns, reach
 from treadle.rules.expand.rows import Values
 from treadle.rules.expand.samples_on_disk import Hunt, bag, empty_source, hunts
 from treadle.rules.expand.script import fixed_file
 from treadle.rules.expand.told import info, tell
 from treadle.rules.expand.trip import Expanded, Trip
 from treadle.rules.expand.values import check_sources, gathered
+from treadle.rules.expand.waiting import wait
 from treadle.rules.pattern.constraint import read_constraints
 from treadle.rules.pattern.listing import Listing
 from treadle.rules.schema import Rule, Source, Workflow
@@ -46,23 +50,35 @@ __all__ = ["Expansion", "RuleInfo", "expand"]
 
 
 def expand(
-    workflow: Workflow, listing: Listing, selection: Selection = EVERYTHING, *, lenient: bool = False
+    workflow: Workflow,
+    listing: Listing,
+    selection: Selection = EVERYTHING,
+    *,
+    lenient: bool = False,
+    found: Sequence[Found] = (),
 ) -> Expansion:
     """All tasks of a workflow, for what `listing` says is there.
 
     The same workflow and listing give the same drafts, in the order of the rules in the file and of the
     values in their tables. `lenient`: where no source file matches, that is a warning, and the rule has no
-    tasks. Raises WorkflowError with everything that is wrong, OptionError when it is the selection that is.
+    tasks. `found` is what checkpoint tasks found. Raises WorkflowError with everything that is wrong,
+    OptionError when it is the selection that is.
     """
-    return _Expander(workflow, listing, selection, lenient).expansion()
+    return _Expander(workflow, listing, selection, lenient, found).expansion()
 
 
 class _Expander:
     """The pipe with what flows through it: findings, what is planned so far, what rules are read against."""
 
     def __init__(
-        self, workflow: Workflow, listing: Listing, selection: Selection, lenient: bool = False
+        self,
+        workflow: Workflow,
+        listing: Listing,
+        selection: Selection,
+        lenient: bool = False,
+        found: Sequence[Found] = (),
     ) -> None:
+        self.found = found
         self.workflow = workflow
         self.listing = listing
         self.selection = selection
@@ -74,7 +90,7 @@ class _Expander:
     def expansion(self) -> Expansion:
         ground = self._ground()
         found = hunts(self.workflow, ground.paths, self.findings)
-        ground = self._with_sources(ground, [empty_source(hunt) for hunt in found])
+        ground = self._with_found(self._with_sources(ground, [empty_source(hunt) for hunt in found]))
         blueprints = self._read(self.workflow.rules, ground)
         makers = Makers(blueprints)
         fed_by = feeds(blueprints, makers, ground.sources)
@@ -82,14 +98,19 @@ class _Expander:
         first = feeders(found, blueprints, makers, fed_by, self.findings)
         check_logs(blueprints, makers, self.findings)
         self._settle()
+        reached = self._reached(blueprints, makers, fed_by, ground)
         if found:
             self._expand(blueprints, [n for n in order if n in first], fed_by, _all(ground))
-            ground = self._with_sources(self._ground(), [self._bag(hunt) for hunt in found])
+            bags = [self._bag(hunt) for hunt in found]
+            ground = self._with_found(self._with_sources(self._ground(), bags))
             blueprints = self._read(self.workflow.rules, ground)
         values, ground = self._selected(blueprints, order, fed_by, ground)
         if ground.unselected:
             blueprints = self._read(self.workflow.rules, ground)
         self._expand(blueprints, order, fed_by, values)
+        if reached is not None:
+            ended = {one.task for one in self.found}
+            wait(self.trip.done, blueprints, reached, self.finder, ended)
         rules = self.trip.in_file_order()
         prune(rules)
         self.finder.finish()
@@ -97,7 +118,8 @@ class _Expander:
         if self.workflow.includes:
             check_contracts(self.workflow, rules, ground, whole=not self.selection.narrows)
         self._settle()
-        return self._result(rules, values, ground)
+        coming = {} if reached is None else reached.coming(blueprints)
+        return self._result(rules, values, ground, coming)
 
     def _ground(self) -> Ground:
         """What the rules are read against, without what is found on the disk."""
@@ -125,6 +147,30 @@ class _Expander:
         unknown = {} if any(source.rows for source in more) else dict.fromkeys(_LISTS, "?")
         config = {**unknown, **ground.config, **engine_keys(ground.config, sources.all)}
         return replace(ground, sources=sources, config=config)
+
+    def _with_found(self, ground: Ground) -> Ground:
+        """With what checkpoint tasks found, and what they may still find."""
+        sources = extended(ground.sources, self.workflow.rules, self.found)
+        if sources is ground.sources:
+            return ground
+        check_pairs(sources, self.findings)
+        check_sources([one for one in sources.all if one.awaited], ground.constraints, self.findings)
+        unknown = dict.fromkeys(_LISTS, "")
+        config = {**unknown, **ground.config, **engine_keys(ground.config, sources.all)}
+        return replace(ground, sources=sources, config=config)
+
+    def _reached(
+        self, blueprints: Sequence[Blueprint], makers: Makers, fed_by: Feeds, ground: Ground
+    ) -> Reach | None:
+        """What checkpoint rules may bring to which rules."""
+        rules = self.workflow.rules
+        adding = {
+            one.name: additions(one, rules, ground.sources, self.found) for one in rules if one.manifest
+        }
+        found = reach(blueprints, adding, fed_by, ground.sources)
+        if found is not None:
+            self.finder.awaited = awaited_patterns(blueprints, makers, found)
+        return found
 
     def _bag(self, hunt: Hunt) -> Source:
         source = bag(hunt, self.finder, self.findings)
@@ -166,6 +212,7 @@ class _Expander:
 
         def ready() -> Collection[str]:
             survey = _Expander(self.workflow, self.listing, EVERYTHING, lenient=True)
+            survey.finder.awaited = self.finder.awaited
             survey._expand(blueprints, order, fed_by, _all(ground))
             survey._settle()
             return complete(survey.trip.in_file_order(), ground.sources, known, survey.finder)
@@ -184,7 +231,13 @@ class _Expander:
         if errors:
             raise WorkflowError(dict.fromkeys(errors))
 
-    def _result(self, rules: Sequence[Expanded], values: Values, ground: Ground) -> Expansion:
+    def _result(
+        self,
+        rules: Sequence[Expanded],
+        values: Values,
+        ground: Ground,
+        coming: dict[str, tuple[str, ...]],
+    ) -> Expansion:
         narrowed = [rule.drafts[at].outputs[0] for rule in rules for at in rule.narrowed]
         cluster = self.workflow.cluster
         return Expansion(
@@ -198,6 +251,7 @@ class _Expander:
             samples=None if values.chosen is None else tuple(sorted(values.chosen)),
             config=dict(ground.config),
             fewer=_fewer(rules),
+            coming=coming,
         )
 
 

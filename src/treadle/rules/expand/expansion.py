@@ -36,7 +36,8 @@ class Expansion(Struct, frozen=True, kw_only=True):
     `notes` are warnings. `sources` has one entry for each rule. `narrowed` are the first outputs of
     gathers that a selection of samples made smaller; `samples` are those selected (None: no selection).
     `config` has the engine's own keys for samples that were found on the disk, too. `fewer` fills in gathers
-    that go on without some of their inputs (None: no rule asks for that).
+    that go on without some of their inputs (None: no rule asks for that). `coming` are, by rule,
+    the checkpoint rules that may bring further tasks of it.
     """
 
     drafts: tuple[Draft, ...]
@@ -46,3 +47,4 @@ class Expansion(Struct, frozen=True, kw_only=True):
     samples: tuple[str, ...] | None = None
     config: dict[str, Value] = {}
     fewer: Fewer | None = None
+    coming: dict[str, tuple[str, ...]] = {}

@@ -37,6 +37,7 @@ class Finder:
         self.listing = listing
         self._findings = findings
         self._tell_ghosts = tell_ghosts
+        self.awaited: frozenset[Pattern] = frozenset()  # what the disk is not asked for
         self._planned = PathListing(folders=False)
         self._skipped = PathListing(folders=False)
         self._ghosts: dict[tuple[Place, str], dict[str, None]] = {}
@@ -56,6 +57,8 @@ class Finder:
             if self._tell_ghosts:
                 self._remember(pattern, known, planned)
             return Found(planned, "plan")
+        if pattern in self.awaited:
+            return Found([], "")
         self._looked_into.setdefault(pattern.stem(known), pattern)
         there = self.listing.match(pattern, known)
         if there:
@@ -84,7 +87,11 @@ class Finder:
 
     def planned(self, path: str) -> bool:
         """Whether a task that runs makes `path`, a folder above it, or something in it."""
-        return self._planned.within(path) or any(map(self._planned.exists, _upwards(path)))
+        return self._planned.within(path) or self.lies_in_output(path)
+
+    def lies_in_output(self, path: str) -> bool:
+        """Whether a task that runs makes `path`, or a folder above it."""
+        return any(map(self._planned.exists, _upwards(path)))
 
     def _made(self, path: str) -> bool:
         """As `planned`, by skipped tasks too."""

@@ -28,7 +28,7 @@ def feeders(
         found |= mine
         for number in sorted(mine):
             rule = blueprints[number].rule
-            if not _COHORT.union(hunt.columns).isdisjoint(blueprints[number].names) or _mentions(rule):
+            if not _COHORT.union(hunt.columns).isdisjoint(blueprints[number].names) or mentions(rule):
                 message = f"{hunt.key} '{hunt.pattern.text}' would find what rule {rule.name} makes of them: "
                 message += f"{hunt.key} -> {rule.name} -> {hunt.key}"
                 hint = "write the outputs to another folder, or constrain the wildcards of the pattern"
@@ -46,7 +46,7 @@ def _closure(numbers: set[int], fed_by: Feeds) -> set[int]:
     return seen
 
 
-def _mentions(rule: Rule) -> bool:
+def mentions(rule: Rule) -> bool:
     """Whether a text of the rule names a config key that lists samples."""
     texts = [rule.shell, rule.script, rule.pre_exec, rule.on_success, rule.on_failure, rule.when, rule.log]
     texts += [*map(str, rule.params.values()), *rule.envvars.values()]

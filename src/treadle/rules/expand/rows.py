@@ -70,6 +70,7 @@ class _Reader:
         self.found: dict[int, Paths] = {}
         self.origins: list[str] = []
         self.thinned = False
+        self.awaited = False  # a checkpoint task may bring rows
 
     def rows(self) -> Rows | None:
         blueprint = self.blueprint
@@ -86,6 +87,8 @@ class _Reader:
                     table = NO_ROWS
                     break
                 table = join(table, found)
+                if not table.rows and self.awaited:
+                    break
                 if not table.rows:
                     self._nothing_left(table, entry.pattern.place)
                     return None
@@ -107,13 +110,16 @@ class _Reader:
         names, values, own = self.blueprint.names, self.values, self.blueprint.own
         used = with_own(values.whole, own).using(names)
         for source in used:
+            if not source.rows and source.awaited:
+                return Table((), [], source.label), (), frozenset()
             if not source.rows:
                 message = f"{source.label} has no rows, but rule {self.blueprint.rule.name} uses it"
                 self.findings.error("no-values", message, source.place)
                 return None
         whole = join_sources(used, names)
         self.origins += [source.label for source in used]
-        if not whole.rows and not whole.valueless:
+        self.awaited = any(source.awaited for source in used)
+        if not whole.rows and not whole.valueless and not self.awaited:
             self._nothing_left(whole, self.blueprint.rule.place)
             return None
         if values.chosen is None:
@@ -146,6 +152,8 @@ class _Reader:
                     return None
                 paths.setdefault(values, []).append(path)
         if not paths:
+            if entry.pattern in self.finder.awaited:
+                return Table(pattern.names, [])
             if "disk" in origins:  # what is there has a name that was refused
                 return None
             self._no_match(entry)

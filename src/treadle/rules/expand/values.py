@@ -26,7 +26,7 @@ class Sources(Struct, frozen=True):
     @property
     def names(self) -> frozenset[str]:
         """Every wildcard that has a source."""
-        return frozenset(name for source in self.all for name in source.columns)
+        return frozenset(name for source in self.all for name in source.gives)
 
     @property
     def free(self) -> frozenset[str]:
@@ -35,12 +35,12 @@ class Sources(Struct, frozen=True):
 
     def using(self, names: Collection[str]) -> tuple[Source, ...]:
         """The sources that have a column among `names`."""
-        return tuple(source for source in self.all if any(name in names for name in source.columns))
+        return tuple(source for source in self.all if any(name in names for name in source.gives))
 
     def mixed(self, names: Collection[str]) -> tuple[list[str], list[str]]:
         """The wildcards of pairs and those of sample groups among `names`; both: they cannot go together."""
-        pairs = {name for source in self.all if source.kind == "pairs" for name in source.columns}
-        samples = {name for source in self.all if source.kind == "samples" for name in source.columns}
+        pairs = {name for source in self.all if source.kind == "pairs" for name in source.gives}
+        samples = {name for source in self.all if source.kind == "samples" for name in source.gives}
         return sorted((pairs - samples) & set(names)), sorted((samples - pairs) & set(names))
 
 
@@ -87,7 +87,13 @@ def _merged(one: Source, other: Source) -> Source:
     rows = [row for source in (one, other) for row in _widened(source, columns)]
     label = one.label if one.label == other.label else f"{one.label} and {other.label}"
     return replace(
-        one, label=label, columns=columns, rows=tuple(dict.fromkeys(rows)), free=one.free | other.free
+        one,
+        label=label,
+        columns=columns,
+        rows=tuple(dict.fromkeys(rows)),
+        free=one.free | other.free,
+        under=one.under | other.under,
+        awaited=one.awaited or other.awaited,
     )
 
 

@@ -12,6 +12,7 @@ from treadle.base.names import RULE_NAME
 from treadle.plan.environment import Environment
 from treadle.plan.task import Policy, Shell
 from treadle.rules.environment.choose import Choice
+from treadle.rules.file.checkpoint_fields import checkpoint
 from treadle.rules.file.naming import joined
 from treadle.rules.file.rule_parts import scatter, transform
 from treadle.rules.file.rule_paths import fan_in, files
@@ -72,6 +73,7 @@ def rule(section: Section, house: House, *, extends: str = "", template: bool = 
     _check_scratch(section, got)
     choice = house.environments
     environment = choice.of_rule(section, got, asked.gpus) if choice is not None else None
+    manifest, adds = checkpoint(section, got)
     return Rule(
         name=name,
         module=house.module,
@@ -91,6 +93,8 @@ def rule(section: Section, house: House, *, extends: str = "", template: bool = 
         memory_text=memory_text,
         policy=_policy(got, house, environment),
         secrets=house.secrets,
+        manifest=manifest,
+        adds=adds,
         metadata=metadata(section, got),
         scatter=scatter(section, got, outputs),
         transform=transform(section, got, outputs, house.shell),

@@ -20,6 +20,7 @@ from treadle.rules.toml.fields import PAIR
 from treadle.rules.toml.kinds import take
 from treadle.rules.toml.section import Findings, Section
 
+SIDES_OF_PAIRS = "both sides of the pairs"
 _NEEDED = ("pair_id", "experiment")
 
 
@@ -66,5 +67,4 @@ def samples_of_pairs(source: Source) -> Source:
     sides = [source.columns.index("experiment"), source.columns.index("control")]
     names = dict.fromkeys(row[at] for row in source.rows for at in sides if row[at])
     rows = tuple((name,) for name in names)
-    label = "both sides of the pairs"
-    return Source(kind="samples", label=label, columns=("sample",), rows=rows, place=source.place)
+    return Source(kind="samples", label=SIDES_OF_PAIRS, columns=("sample",), rows=rows, place=source.place)

@@ -228,9 +228,9 @@ RULE: Fields = {
     "rule_metadata": Field(Kind.TABLE, State.REPORT),
     "extends": _NAME,
     "checksum": _NOT_YET,
-    "checkpoint": _NOT_YET,
-    "checkpoint_manifest": _NOT_YET,
-    "checkpoint_extends": _NOT_YET,
+    "checkpoint": _FLAG,
+    "checkpoint_manifest": _PATH,
+    "checkpoint_extends": Field(Kind.NAMES),
     "scatter": Field(Kind.TABLE, inside=SCATTER),
     "transform": Field(Kind.TABLE, inside=TRANSFORM),
     "cache_key": _NOTHING,
@@ -289,6 +289,14 @@ BUDGET: Fields = {
 VALUE_LIST: Fields = {"name": _NAME, "values": Field(Kind.LIST)}
 
 FREE_TABLE: Fields = {"name": _NAME, "file": _PATH, "rows": Field(Kind.LIST)}
+
+# What a checkpoint rule writes.
+REENTRY: Fields = {
+    "group": _VALUE,
+    "sample": Field(Kind.LIST),
+    "pairs": Field(Kind.LIST),
+    "values": _TABLE,
+}
 
 STEPS: Fields = {"module": _PATH, "name": _TEXT, "prefix": _PATH, "params": _VALUES}
 

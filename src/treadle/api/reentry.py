@@ -1,0 +1,203 @@
+"""The pipe gone down again with what checkpoint tasks found: strata of plans, each on top of the one before.
+
+plan_of -> view_of -> who of the checkpoint tasks is up to date, and what its record says that it found
+              ^                                             |
+              '---- expand, build, with these values <------'
+
+A preview, the start of a run and the middle of one all come through `grown` and `settled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.api.modules import rules_of_modules
+from treadle.api.pipe import built
+from treadle.api.view import Planned, Request, View
+from treadle.base.errors import OptionError, WorkflowError
+from treadle.base.place import Diagnostic
+from treadle.decide.reason import Verdict
+from treadle.plan import graph
+from treadle.plan.discovered import Discovered, Found
+from treadle.plan.select import select
+from treadle.plan.task import ScheduledPlan, ScheduledTask
+from treadle.rules.expand.expand import Expansion, expand
+from treadle.rules.expand.strata import Stratum, ground, on_top
+from treadle.rules.pattern.listing import Listing
+from treadle.rules.schema import Workflow
+from treadle.rules.selection import Selection
+
+if TYPE_CHECKING:
+    from treadle.api.mixed import Modules
+
+DEEPEST = 32  # how deep a task may be: one more than the checkpoint task that found its values
+
+
+class Base(Struct, frozen=True, kw_only=True):
+    """What every trip begins with, and what it stands on: `found` makes the drafts of `stratum`.
+
+    `lost` are targets that name nothing so far.
+    """
+
+    workflow: Workflow
+    listing: Listing
+    selection: Selection
+    modules: Modules | None
+    request: Request
+    stratum: Stratum
+    found: tuple[Found, ...] = ()
+    lost: tuple[str, ...] = ()
+
+
+def on_base(
+    planned: Planned,
+    expansion: Expansion,
+    listing: Listing,
+    selection: Selection,
+    modules: Modules | None,
+    request: Request,
+) -> Planned:
+    """The plan of a workflow that has checkpoint rules, as it is before anything was found."""
+    base = Base(
+        workflow=planned.workflow,
+        listing=listing,
+        selection=selection,
+        modules=modules,
+        request=request,
+        stratum=ground(expansion.drafts),
+    )
+    return _selected(replace(planned, base=base))
+
+
+def grown(planned: Planned, found: Sequence[Found]) -> Planned:
+    """The plan with what was found besides. Raises WorkflowError and PlanError where that makes no plan."""
+    base = planned.base
+    assert base is not None
+    kept = graph.upstream(planned.plan, [one.task for one in found])
+    known = (*base.found, *found)
+    expansion = expand(base.workflow, base.listing, base.selection, found=known)
+    stratum = on_top(base.stratum, kept, expansion.drafts, found)
+    expansion = replace(expansion, drafts=tuple(stratum.drafts.values()))
+    steps = None if base.modules is None else base.modules.drafts(expansion.drafts, base.request)
+    plan = built(base.workflow, expansion, planned.workdir, steps.drafts if steps else ())
+    after = replace(
+        planned,
+        expansion=replace(expansion, drafts=()),
+        plan=plan,
+        book=steps.book if steps else planned.book,
+        seen=steps.seen if steps else planned.seen,
+        roots=steps.roots if steps else planned.roots,
+        parents=steps.parents if steps else planned.parents,
+        base=replace(base, stratum=stratum, found=known),
+    )
+    return _selected(after)
+
+
+def settled(view: View, look: Callable[[Planned], View], pending: Collection[str] = ()) -> View:
+    """The view with everything that the records tell was found. `look` decides about a plan; what is
+    `pending` has not ended in this run.
+
+    Raises as `grown` does, and OptionError for a target that names nothing.
+    """
+    while view.planned is not None and (found := _standing(view, pending)):
+        view = look(grown(view.planned, found))
+    planned = view.planned
+    if planned is not None and planned.base is not None and planned.base.lost and not open_checkpoints(view):
+        select(planned.plan, planned.base.lost, workdir=planned.workdir)
+    return view
+
+
+def open_checkpoints(view: View) -> list[str]:
+    """The checkpoint tasks that will run, or may, in plan order."""
+    return [
+        task
+        for task, answer in view.decision.answers.items()
+        if view.plan.tasks[task].manifest and answer.verdict in (Verdict.WILL_RUN, Verdict.IN_FLIGHT)
+    ]
+
+
+def found_by(task: ScheduledTask, values: Discovered, known: Iterable[Found]) -> Found:
+    """What a checkpoint task found, and how deep the tasks are that come of it. Raises WorkflowError where
+    that is too deep."""
+    births = {one.task: one.depth for one in known if one.task in task.born}
+    depth = 1 + max(births.values(), default=0)
+    if depth > DEEPEST and values.size:
+        raise WorkflowError(
+            [
+                Diagnostic(
+                    "too-deep-discovery",
+                    f"what {task.id} found would make tasks {depth} deep, each found by the one before; "
+                    f"{DEEPEST} are the most",
+                    task.place,
+                    "a checkpoint rule that finds work for itself must come to an end: an empty manifest",
+                )
+            ]
+        )
+    return Found(task=task.id, rule=task.rule, values=values, wildcards=task.wildcards, depth=depth)
+
+
+def _standing(view: View, pending: Collection[str]) -> list[Found]:
+    """What up-to-date checkpoint tasks found, as their records tell, as far as the plan does not have it."""
+    base = view.planned.base if view.planned is not None else None
+    if base is None:
+        return []
+    known = {one.task for one in base.found}
+    found = []
+    for task in view.plan.tasks.values():
+        if not task.manifest or task.id in known or task.awaits or task.id in pending:
+            continue
+        answer = view.decision.answers.get(task.id)
+        evidence = view.facts.evidence.get(task.id)
+        if answer is None or answer.verdict is not Verdict.UP_TO_DATE or evidence is None:
+            continue
+        if evidence.discovered is not None:
+            found.append(found_by(task, evidence.discovered, base.found))
+    return found
+
+
+def _selected(planned: Planned) -> Planned:
+    """The tasks that the targets name; and the checkpoint tasks that may bring more of them."""
+    base, plan = planned.base, planned.plan
+    assert base is not None
+    request, workdir = base.request, planned.workdir
+    known, lost = named(plan, request.targets, workdir)
+    more = rules_of_modules(request.modules, base.workflow, plan)
+    chosen: frozenset[str] = frozenset()
+    if known or more or not request.targets:
+        chosen = select(plan, (*known, *more), workdir=workdir)
+    coming = planned.expansion.coming
+    if lost:
+        bringing = {rule for rules in coming.values() for rule in rules}
+    else:
+        wanted = {*request.targets, *more} if request.targets or more else _marked(base.workflow)
+        bringing = {rule for name in wanted for rule in coming.get(name, ())}
+    extra = [task.id for task in plan.tasks.values() if task.manifest and task.rule in bringing]
+    if extra:
+        chosen |= graph.upstream(plan, extra)
+    if planned.parents:
+        from treadle.api.steps_born import with_born  # only where steps have grown
+
+        chosen = with_born(chosen, plan, planned.parents)
+    return replace(planned, selected=chosen, base=replace(base, lost=lost))
+
+
+def _marked(workflow: Workflow) -> set[str]:
+    return {rule.name for rule in workflow.rules if rule.policy.target}
+
+
+def named(
+    plan: ScheduledPlan, targets: Sequence[str], workdir: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The targets that name something, and those that do not yet."""
+    known, lost = [], []
+    for target in dict.fromkeys(targets):
+        try:
+            select(plan, (target,), workdir=workdir, upstream=False)
+            known.append(target)
+        except OptionError:
+            lost.append(target)
+    return tuple(known), tuple(lost)

@@ -1,0 +1,69 @@
+"""What checkpoints found, as recorded, and what may still come: in lines, and as values for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from treadle.api.view import View
+from treadle.decide.reason import Verdict
+
+_OPEN = (Verdict.WILL_RUN, Verdict.IN_FLIGHT)
+_SHOWN = 3
+
+
+def coming(view: View) -> dict[str, tuple[str, ...]]:
+    """By rule: the checkpoint tasks that will run, or may, and can bring further tasks of it."""
+    rules = view.expansion.coming
+    if not rules:
+        return {}
+    open_: dict[str, list[str]] = {}
+    for task, answer in view.decision.answers.items():
+        one = view.plan.tasks[task]
+        if one.manifest and answer.verdict in _OPEN:
+            open_.setdefault(one.rule, []).append(task)
+    found = {
+        rule: tuple(task for by in bringing for task in open_.get(by, ())) for rule, bringing in rules.items()
+    }
+    return {rule: tasks for rule, tasks in found.items() if tasks}
+
+
+def come_with(tasks: tuple[str, ...]) -> str:
+    """`come with what cut finds`, of tasks that are still to be found."""
+    shown = ", ".join(tasks[:_SHOWN])
+    more = f" and {len(tasks) - _SHOWN} more" if len(tasks) > _SHOWN else ""
+    return f"come with what {shown}{more} {'finds' if len(tasks) == 1 else 'find'}"
+
+
+def found_lines(view: View) -> Iterator[str]:
+    """What is recorded: `found by cut: 3 values of part`."""
+    base = view.planned.base if view.planned is not None else None
+    if base is None or not base.found:
+        return
+    for one in base.found[:_SHOWN]:
+        values = one.values
+        parts = [f"{len(values.samples)} samples"] if values.samples else []
+        parts += [f"{len(values.pairs)} pairs"] if values.pairs else []
+        parts += [f"{len(given)} values of {name}" for name, given in values.values.items() if given]
+        yield f"found by {one.task}, as recorded: {', '.join(parts) or 'nothing'}"
+    if len(base.found) > _SHOWN:
+        yield f"and by {len(base.found) - _SHOWN:,} more checkpoint tasks"
+
+
+def found_object(view: View) -> dict[str, Any]:
+    """`discovered` of `plan --json`: by checkpoint task what is recorded, with its depth; by rule who may
+    still bring tasks of it; and the tasks that wait for that."""
+    base = view.planned.base if view.planned is not None else None
+    if base is None:
+        return {}
+    found = {
+        one.task: {
+            "depth": one.depth,
+            "samples": len(one.values.samples),
+            "pairs": len(one.values.pairs),
+            "values": {name: len(given) for name, given in one.values.values.items()},
+        }
+        for one in base.found
+    }
+    waiting = {task.id: task.awaits for task in view.plan.tasks.values() if task.awaits}
+    return {"discovered": {"found": found, "coming": coming(view), "waiting": waiting}}
