@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 from collections.abc import Iterator
 
 import pytest
 
+from treadle import StepRunner, StepSpec
 from treadle.backends.client_jobs import JobRequest
 from treadle.backends.clients import choose_client, client_named, current_client, use_client
 from treadle.backends.cluster.client import ClusterClient
@@ -122,3 +124,21 @@ def test_what_a_scheduler_cannot_do_is_refused(here: pathlib.Path) -> None:
     client = ClusterClient(ClusterSettings(backend="slurm"))
     assert client.cannot(ResourceConfig(nodes=2, image="i")) == ["nodes (2)", "image (i)"]
     assert client.cannot(ResourceConfig(cpu=4)) == []
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_no_more_jobs_of_steps_are_in_flight_than_was_said(fake: FakeCluster, most: int) -> None:
+    def work(out: str) -> None:
+        pathlib.Path(out).write_text("made")
+
+    client = ClusterClient(ClusterSettings(backend="slurm", bin_dir=fake.bin, poll_interval=0.2))
+    one = ResourceConfig(cpu=1)
+    steps = [StepSpec("s", fn=work, hash_attrs={"i": i}, resources=one) for i in range(7)]
+    assert StepRunner(client=client).run(steps, max_remote=most).counts == {"succeeded": 7}
+    journal = pathlib.Path(".treadle/runs/latest/events.jsonl").read_text().splitlines()
+    flying, seen = 0, []
+    for event in (json.loads(line)["event"] for line in journal):
+        flying += {"attempt_submitted": 1, "task_settled": -1}.get(event, 0)
+        seen.append(flying)
+    assert max(seen) == most
+    assert len(fake.jobs()) == 7
