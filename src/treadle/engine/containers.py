@@ -26,7 +26,10 @@ def container_words(
         return {}
     native = environment.container in ("docker", "podman")  # the other kind hands on the whole environment
     paths = (*task.inputs, *task.outputs, task.log, task.benchmark, *files, *environment.reads)
-    folders = seen_folders((*paths, task.command.script_file), workdir, flowdir)
+    # One place that is bound twice is refused, and the author's own bind counts.
+    bound = {place_of(path, workdir, flowdir) for path in environment.bound}
+    found = seen_folders((*paths, task.command.script_file), workdir, flowdir)
+    folders = [folder for folder in found if folder not in bound]
     names = ["TREADLE_ATTEMPT", *(name for name, _ in task.command.env), *task.command.secrets]
     return {
         "binds": " ".join(_bound(folder, native=native) for folder in folders),

@@ -28,8 +28,9 @@ class Environment(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     `kind` is the author's word for it. `said` are the words that identify it, by the author's names, and
     `content` the digest of its file: these two are of a command's identity, and nothing else here is.
     `entry` is text for bash that ends by becoming its arguments (`"$@"`) in the environment; its tokens are
-    filled for each attempt. `container` is the program whose options it takes, where it is one, and `reads`
-    are paths that are to be seen inside besides those of the task. `tools` are programs of which entering
+    filled for each attempt. `container` is the program whose options it takes, where it is one, `bound`
+    are folders that the author binds (token form), and `reads` paths that are to be seen inside besides those
+    of the task. `tools` are programs of which entering
     needs one, `wanted` what must be there already (token form).
     """
 
@@ -38,6 +39,7 @@ class Environment(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     content: str = ""
     entry: str
     container: str = ""
+    bound: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     wanted: str = ""

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from treadle.base.place import Place
 from treadle.decide.evidence import take
 from treadle.decide.identity import changed_parts, identity, surely_same
+from treadle.plan.environment import Environment, Making
 from treadle.plan.task import Command, Growth, Policy, Resources, ScheduledTask, Shell
 from treadle.plan.tokens import THREADS
 
@@ -112,3 +113,42 @@ def test_a_text_that_was_cut_for_showing_is_not_taken_for_the_whole():
     assert len(evidence.text) == 4096
     assert not surely_same(long, evidence)
     assert not surely_same(with_command(text="x" * 4096), evidence)
+
+
+INSIDE = Environment(kind="conda", said=(("conda", "e.yml"),), content="1" * 64, entry="enter")
+
+
+def inside(**changes):
+    return identity(replace(TASK, policy=Policy(environment=replace(INSIDE, **changes))), None)
+
+
+def test_an_environment_is_a_part_of_its_own_and_without_one_the_identity_is_as_it_always_was():
+    plain = identity(TASK, None)
+    assert inside().startswith(f"{plain}.")
+    assert changed_parts(plain, inside()) == ["environment"]
+    assert changed_parts(inside(), plain) == ["environment"]
+
+
+def test_what_is_said_of_an_environment_and_the_content_of_its_file_are_of_the_identity():
+    others = {
+        inside(),
+        inside(kind="mamba"),
+        inside(said=(("conda", "f.yml"),)),
+        inside(content="2" * 64),
+    }
+    assert len(others) == 4
+
+
+def test_how_an_environment_is_entered_and_where_it_is_made_are_not_of_the_identity():
+    making = Making(task="env::e", text="make", place="/x", probe="/x/bin", ready="/x.ready", digest="d")
+    others = {
+        "entry": "enter in another way",
+        "container": "docker",
+        "reads": ("/refs",),
+        "bound": ("/refs",),
+        "tools": ("conda",),
+        "wanted": "/x",
+        "making": making,
+    }
+    assert {inside(**{name: value}) for name, value in others.items()} == {inside()}
+    assert others.keys() | {"kind", "said", "content"} == set(Environment.__struct_fields__)

@@ -7,6 +7,7 @@ from pathlib import Path
 from treadle.engine.containers import container_words, seen_folders
 from treadle.plan.environment import Environment
 from treadle.plan.task import Command, ScheduledTask
+from treadle.plan.tokens import WORKDIR
 
 
 def seen(folder: Path, *paths: str) -> set[str]:
@@ -49,9 +50,9 @@ def test_a_folder_directly_below_the_root_is_bound_itself(tmp_path):
     assert "/usr" in seen(tmp_path, "/usr")
 
 
-def words(folder: Path, program: str, **command: object) -> dict[str, str]:
+def words(folder: Path, program: str, bound: tuple[str, ...] = (), **command: object) -> dict[str, str]:
     task = ScheduledTask(id="a", rule="a", command=Command(**command))  # type: ignore[arg-type]
-    environment = Environment(kind="docker", said=(), entry="", container=program)
+    environment = Environment(kind="docker", said=(), entry="", container=program, bound=bound)
     return container_words(task, environment, str(folder), str(folder), ())
 
 
@@ -72,3 +73,9 @@ def test_variables_are_named_and_their_values_are_not(tmp_path):
 
 def test_what_is_no_container_needs_none_of_this(tmp_path):
     assert words(tmp_path, "") == {}
+
+
+def test_what_the_author_binds_is_not_bound_a_second_time(tmp_path):
+    assert words(tmp_path, "docker")["binds"] == f"--volume {tmp_path}:{tmp_path}"
+    assert words(tmp_path, "docker", bound=(str(tmp_path),))["binds"] == ""
+    assert words(tmp_path, "docker", bound=(WORKDIR,))["binds"] == ""

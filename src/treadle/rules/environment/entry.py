@@ -126,7 +126,8 @@ def in_docker(
         f'treadle_args=(--name "$treadle_name" {" ".join(options)} {BINDS})',
         "[ ! -t 0 ] || treadle_args+=(--interactive --tty)",  # `treadle exec`
         *_private("--volume"),
-        '[ ! -d "${TMPDIR-}" ] || treadle_args+=(--env TMPDIR --volume "$TMPDIR:$TMPDIR")',
+        '[ ! -d "${TMPDIR-}" ] || treadle_args+=(--env TMPDIR)',
+        *_temporary("--volume"),
         *([f'if [ -n "${{CUDA_VISIBLE_DEVICES-}}" ]; then {device}; else {every}; fi'] if gpus else []),
         f"treadle_args+=({' '.join([*binds, *map(shlex.quote, args)])})" if args or binds else "",
         "exec 3> >(trap '' HUP INT TERM; exec env -u TREADLE_ATTEMPT setsid sh -c "
@@ -147,7 +148,7 @@ def in_apptainer(image: str, args: Sequence[str], *, binds: Sequence[str] = (), 
         '[ -e "$treadle_image" ] || treadle_fail "there is no image $treadle_image"',
         " ".join(["treadle_args=(", *options, '--pwd "$PWD"', BINDS, ")"]),
         *_private("--bind"),
-        '[ ! -d "${TMPDIR-}" ] || treadle_args+=(--bind "$TMPDIR")',
+        *_temporary("--bind"),
         f"treadle_args+=({' '.join([*binds, *map(shlex.quote, args)])})" if args or binds else "",
         become='exec "$treadle_tool" exec "${treadle_args[@]}" "$treadle_image" "$@"',
     )
@@ -161,6 +162,16 @@ def _private(option: str) -> list[str]:
         '  while [ "${treadle_seen##*/}" = up ]; do treadle_seen=${treadle_seen%/*}; done',
         f'  treadle_args+=({option} "$treadle_seen:$treadle_seen")',
         "fi",
+    ]
+
+
+def _temporary(option: str) -> list[str]:
+    """The folder for temporary files; a place that is bound twice is refused."""
+    return [
+        '[ ! -d "${TMPDIR-}" ] || case " ${treadle_args[*]} " in',
+        '  *" $TMPDIR:$TMPDIR"[\\ :]*) ;;',
+        f'  *) treadle_args+=({option} "$TMPDIR:$TMPDIR") ;;',
+        "esac",
     ]
 
 
