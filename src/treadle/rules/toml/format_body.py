@@ -34,6 +34,7 @@ def lines_of(text: str) -> list[Line]:
     What tomlkit does not give back as it took it is one line, as it is.
     """
     whole = [Line(text.strip("\n"))] if text.strip() else []
+    whole += [Line()] if text.endswith("\n") else []
     try:
         found = tomlkit.parse(text + "\n")
         if found.as_string() != text + "\n":
