@@ -23,6 +23,7 @@ SHOWN = [one for one in CODES.values() if one.flow]
 
 # No short text shows them: bytes that are no text, what is too large, other files, other machines.
 NOT_SHOWN = {
+    *("cannot-fetch", "unknown-ref", "pin-not-asked"),
     *("hidden-pieces", "too-many-includes"),
     *("no-file", "cannot-read", "not-utf8", "nul-character", "too-deep", "too-long", "not-text"),
     *("not-yet", "no-value", "bad-file-name", "folder-of-outputs", "beyond-site", "cut-by-site"),
@@ -37,6 +38,7 @@ NOT_SHOWN = {
 }
 # Of other commands than `check`.
 ELSEWHERE = {
+    "protected-output",
     "no-tool",
     "environment-not-there",
     "cannot-format",
