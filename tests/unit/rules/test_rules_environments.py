@@ -117,6 +117,24 @@ def test_a_target_without_a_command_has_no_environment(tmp_path):
     assert read_text(flow("", more), folder=str(tmp_path)).rules[0].policy.environment is None
 
 
+def test_the_parts_of_a_transform_run_in_its_environment(tmp_path):
+    more = """
+[defaults]
+environment = { modules = "m" }
+[[rules]]
+name = "t"
+input = ["in.txt"]
+output = ["t.txt"]
+[rules.transform]
+split = { by = "part", values = ["x", "y"] }
+map = "grep {part} {input} > {output}"
+combine = { aggregate = true, method = "concat" }
+"""
+    rules = read_text(flow("", more), folder=str(tmp_path)).rules
+    assert len(rules) > 2
+    assert {rule.policy.environment is None for rule in rules} == {False}
+
+
 def test_rules_with_one_environment_share_its_making(tmp_path):
     (tmp_path / "e.yml").write_text("dependencies: []\n")
     more = '[[rules]]\nname = "b"\noutput = ["p"]\nenvironment = { conda = "e.yml" }\nshell = "touch p"\n'

@@ -10,6 +10,7 @@ from typing import Any
 
 from treadle.rules.toml.fields import (
     DECLARED,
+    ENVIRONMENT,
     OVERRIDE,
     PARTITION,
     PROFILE,
@@ -76,6 +77,7 @@ def workflow_schema() -> Schema:
         "config": {"type": "object", "additionalProperties": {"anyOf": [_VALUE, _declared()]}},
         "wildcard_constraints": {"type": "object", "additionalProperties": _TEXT},
         "resource_groups": _KINDS[Kind.COUNTS],
+        "env_groups": {"type": "object", "additionalProperties": _table(ENVIRONMENT)},
     }
     found = _whole("Workflow file of Treadle (.oxoflow)", TOP, shapes)
     found["properties"]["rules"]["items"]["required"] = ["name"]  # of [workflow] only main files need one
