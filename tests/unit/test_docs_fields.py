@@ -18,6 +18,7 @@ WORDS = {
     State.NOT_YET: "not yet",
     State.NO_EFFECT: "no effect",
     State.SCHEDULER: "scheduler",
+    State.INSTEAD: "instead",
 }
 # The part of the page, and the fields that have their rows there.
 PARTS = {

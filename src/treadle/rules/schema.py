@@ -168,7 +168,8 @@ class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
     has no value there (a pair without `control`). Rows are in the author's order. `free` are columns
     whose values may be any path (columns of `[[tables]]`). `under` are columns that give no values of their
     own: the others hold under them (what a checkpoint rule with wildcards found). `awaited`: checkpoint rules
-    may add rows, so that none need be there.
+    may add rows, so that none need be there. `given` is the config key that lists the values of `[[values]]`,
+    until they are filled in.
     """
 
     kind: str
@@ -178,6 +179,7 @@ class Source(Struct, frozen=True, kw_only=True, omit_defaults=True):
     free: frozenset[str] = frozenset()
     under: frozenset[str] = frozenset()
     awaited: bool = False
+    given: str = ""
     place: Place = Place()
 
     @property

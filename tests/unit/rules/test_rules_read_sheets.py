@@ -73,7 +73,7 @@ def test_both_sides_of_pairs_are_samples_where_there_are_no_groups() -> None:
         ('pair_id = "P"\nexperiment = "T"\nmetadata = { tumor = 1 }', "bad-name"),
         ('pair_id = "P"\nexperiment = "T"\nmetadata = { log = 1 }', "bad-name"),
         ('pair_id = "P"\nexperiment = "T"\nmetadata = { x = [1] }', "wrong-type"),
-        ('pair_id = "P"\nexperiment = "T"\nwhen = "x"', "unknown-key"),
+        ('pair_id = "P"\nexperiment = "T"\nwhen = "x"', "write-instead"),
         ('pair_id = "P"\nexperiment = ["T"]', "wrong-type"),
         (f'pair_id = "{"p" * 5000}"\nexperiment = "T"', "bad-value"),
     ],

@@ -164,3 +164,12 @@ def as_value(value: Any) -> Value | None:
     if isinstance(value, bool | float):
         return value
     return value if isinstance(value, int) and abs(value) < LARGEST else None
+
+
+def listed(value: Value) -> tuple[Value, ...]:
+    """An array as it is; a text split at commas, blanks taken off; anything else by itself."""
+    if isinstance(value, tuple | list):
+        return tuple(value)
+    if isinstance(value, str):
+        return tuple(part for piece in value.split(",") if (part := piece.strip()))
+    return (value,)

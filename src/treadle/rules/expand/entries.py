@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from treadle.base.names import did_you_mean
 from treadle.base.place import Place
+from treadle.rules.config.types import listed
 from treadle.rules.expand.join import MOST_ROWS
 from treadle.rules.expand.values import SIDES
 from treadle.rules.pattern.pattern import Pattern, Row
@@ -135,7 +136,7 @@ class ListReader:
         if key in self.paths.sensitive:
             self.problem("secret-in-path", f"config.{key} is sensitive and cannot stand in a path")
         elif key in self.config:
-            return _split(self.config[key])
+            return listed(self.config[key])
         elif key == given:
             return (given,)
         else:
@@ -188,12 +189,3 @@ class _FanInReader:
             ancient=_is_ancient(rule, fan.pattern, fan.name),
             narrowed=self.lists.narrowed,
         )
-
-
-def _split(value: Value) -> tuple[Value, ...]:
-    """An array as it is; a text split at commas, blanks taken off; anything else by itself."""
-    if isinstance(value, tuple | list):
-        return tuple(value)
-    if isinstance(value, str):
-        return tuple(part for piece in value.split(",") if (part := piece.strip()))
-    return (value,)

@@ -19,7 +19,7 @@ from treadle.rules.toml.section import Section, clip
 from treadle.rules.toml.tables import Tables
 
 _FORMAT = "1.0"
-_KEPT = ("report", "citation", "reference_db")
+_KEPT = ("report", "citation", "reference_db", "metadata")
 # Wildcards that a pattern of discovery must hold.
 _MUST_HOLD = {"sample_pattern": ("sample",), "pairs_pattern": ("pair_id", "experiment", "control")}
 

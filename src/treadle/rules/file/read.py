@@ -22,6 +22,7 @@ from treadle.rules.file.head_texts import on_end_text
 from treadle.rules.file.parts import Part, gather_parts
 from treadle.rules.file.references import reference_keys
 from treadle.rules.file.step_modules import step_modules
+from treadle.rules.file.values_from import filled_sources
 from treadle.rules.file.views import (
     inherited,
     joined_constraints,
@@ -183,6 +184,7 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
 
     views = views_of(parts, heads, constraints, read_configs(parts, config_with), overrides, folder)
     head, config = heads[0], views[0].config
+    sources = filled_sources(sources, views, joined_constraints(constraints), findings)
     on_end = on_end_text(tables.one("workflow"), head.on_end, config)
     rules = read_rules(views, overrides, findings)
     if not any(document.values.get(name) for name in ("rules", "references", "include", "steps")):

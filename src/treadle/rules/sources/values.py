@@ -27,11 +27,16 @@ _ENGINES_OWN = frozenset((*PAIR_COLUMNS, *PAIR_ALIASES, *SAMPLE_COLUMNS))
 
 
 def value_list(section: Section, constraints: Constraints) -> Source | None:
-    """One `[[values]]` table: a wildcard and its values, each once, in the author's order."""
+    """One `[[values]]` table: a wildcard and its values, each once, in the author's order.
+
+    Those of `values_from` are filled in when the config is known.
+    """
     got = take(section, VALUE_LIST, "a list of values")
-    for key in VALUE_LIST:
-        if key not in section.table:
+    for key in ("name", "values"):
+        if key not in section.table and not (key == "values" and "values_from" in section.table):
             section.error("missing-key", f"'{key}' is missing in this [[values]]")
+    if "values" in section.table and "values_from" in section.table:
+        section.error("said-twice", "a list has either 'values' or 'values_from'", "values_from")
     if got.get("values") == []:
         section.error("empty", "this list has no values", "values")
     name, values = got.get("name", ""), texts(section, got.get("values", ()), ("values",))
@@ -39,13 +44,15 @@ def value_list(section: Section, constraints: Constraints) -> Source | None:
         section.error("reserved-name", f"'{clip(name)}' cannot be a wildcard: it {why}", "name")
     if not name or why:
         return None
+    given = got.get("values_from", "").removeprefix("config.")
     once = list(dict.fromkeys(values))
     if len(once) < len(values):
         section.warn("duplicate-value", "some values stand here more than once; each counts once", "values")
     check_values({name: once}, lambda _at: section.place("values"), constraints, section.findings)
     rows = tuple((value,) for value in once)
     label = f"values.{name}"
-    return Source(kind="values", label=label, columns=(name,), rows=rows, place=section.place())
+    place = section.place("values_from") if given else section.place()
+    return Source(kind="values", label=label, columns=(name,), rows=rows, given=given, place=place)
 
 
 def free_table(section: Section, folder: str) -> Source | None:

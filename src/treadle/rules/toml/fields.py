@@ -19,6 +19,7 @@ class State(StrEnum):
     REPORT = "report"  # kept for the report; nothing that runs depends on it
     NOT_YET = "not-yet"  # an error: leaving it out would change what runs
     NO_EFFECT = "no-effect"  # a warning: leaving it out changes nothing here
+    INSTEAD = "instead"  # an error: something else says it here
     SCHEDULER = "scheduler"  # works on a scheduler; else read and kept, with one warning a file
 
 
@@ -84,6 +85,14 @@ _FOR_SCHEDULERS = "it asks something of a scheduler, and the run is local"
 _VALUES = Field(Kind.VALUES)
 _SHOWN = Field(Kind.TEXT, State.REPORT)
 _NOT_YET = Field(Kind.ANY, State.NOT_YET)
+
+
+def _instead(why: str) -> Field:
+    """A field that is met in public files and means nothing certain: `why` says what to write."""
+    return Field(Kind.ANY, State.INSTEAD, why)
+
+
+_ON_END = "write on_end, which runs after each run and finds its exit code in TREADLE_EXIT_CODE"
 _NOTHING = Field(Kind.ANY, State.NO_EFFECT, "nothing in Treadle looks at it")
 
 WORKFLOW: Fields = {
@@ -103,6 +112,9 @@ WORKFLOW: Fields = {
     "pairs_pattern": _PATH,
     "sample_pattern": _PATH,
     "profile_mode": _TEXT,
+    "metadata_file": _instead("columns of pairs_file and sample_groups_file are wildcards"),
+    "on_complete": Field(Kind.ANY, State.NO_EFFECT, _ON_END),
+    "on_error": Field(Kind.ANY, State.NO_EFFECT, _ON_END),
 }
 
 ENVIRONMENT: Fields = {
@@ -143,7 +155,14 @@ DECLARED: Fields = {
     "must_exist": _FLAG,
 }
 
-GPU_SPEC: Fields = {"count": _COUNT, "model": _TEXT, "memory_gb": Field(Kind.COUNT)}
+GPU_SPEC: Fields = {
+    "count": _COUNT,
+    "model": _TEXT,
+    "memory_gb": Field(Kind.COUNT),
+    "compute_capability": Field(
+        Kind.ANY, State.NO_EFFECT, "ask for a model, or on a scheduler for a constraint"
+    ),
+}
 
 RESOURCES: Fields = {
     "threads": _COUNT,
@@ -238,6 +257,12 @@ RULE: Fields = {
     "format_hint": _NOTHING,
     "pipe": _NOTHING,
     "resource_hint": _NOTHING,
+    "input_groups": _instead("name the wildcards in 'input' and leave them out of 'output': that gathers"),
+    "output_pattern": _instead("write the pattern in 'output'"),
+    "named_input": _instead('write input = { NAME = "path" }'),
+    "named_output": _instead('write output = { NAME = "path" }'),
+    "on_complete": _instead("write on_success, on_failure or both"),
+    "on_error": _instead("write on_failure"),
 }
 
 REFERENCE: Fields = {
@@ -260,9 +285,16 @@ PAIR: Fields = {
     "experiment_type": _VALUE,
     "tumor_type": _VALUE,
     "metadata": _VALUES,
+    "when": _instead("give the pairs a key of metadata, and name it in the 'when' of rules"),
+    "metadata_file": _instead("write the pairs into pairs_file, where every column is a wildcard"),
 }
 
-SAMPLE_GROUP: Fields = {"name": _VALUE, "samples": Field(Kind.LIST), "metadata": _VALUES}
+SAMPLE_GROUP: Fields = {
+    "name": _VALUE,
+    "samples": Field(Kind.LIST),
+    "metadata": _VALUES,
+    "metadata_file": _instead("write the groups into sample_groups_file, where every column is a wildcard"),
+}
 
 INCLUDE: Fields = {
     "path": _PATH,
@@ -286,7 +318,7 @@ BUDGET: Fields = {
     "max_jobs": _COUNT,
 }
 
-VALUE_LIST: Fields = {"name": _NAME, "values": Field(Kind.LIST)}
+VALUE_LIST: Fields = {"name": _NAME, "values": Field(Kind.LIST), "values_from": _TEXT}
 
 FREE_TABLE: Fields = {"name": _NAME, "file": _PATH, "rows": Field(Kind.LIST)}
 
@@ -387,6 +419,8 @@ TOP: dict[str, Top] = {
     "report": Top(state=State.REPORT),
     "citation": Top(state=State.REPORT),
     "reference_db": Top(array=True, state=State.REPORT),
+    "metadata": Top(state=State.REPORT),
+    "webhook": Top(state=State.NO_EFFECT, why="write a command in on_end of [workflow]: it can tell anybody"),
     "plugins": Top(state=State.NO_EFFECT, why="nothing in Treadle looks at it"),
     "ai": Top(state=State.NO_EFFECT, why="nothing in Treadle looks at it"),
 }

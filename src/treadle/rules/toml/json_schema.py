@@ -35,7 +35,15 @@ _VALUE: Schema = {"anyOf": [_SCALAR, {"type": "array", "items": _SCALAR}]}
 _COUNT: Schema = {"type": "integer", "minimum": 1}
 _NOTHING: Schema = {"enum": [False, "", [], {}]}  # what says nothing is no error in a field that is to come
 _PLAIN_OR_MAX: Schema = {
-    "anyOf": [_COUNT, {"type": "object", "properties": {"max": _COUNT}, "additionalProperties": False}]
+    "anyOf": [
+        _COUNT,
+        {
+            "type": "object",
+            "properties": {"max": _COUNT, "wait": {"type": "boolean"}},
+            "required": ["max"],
+            "additionalProperties": False,
+        },
+    ]
 }
 
 _KINDS: dict[Kind, Schema] = {
@@ -120,8 +128,8 @@ def _table(fields: Fields) -> Schema:
 
 
 def _field(field: Field) -> Schema:
-    if field.state is State.NOT_YET:
-        return {**_NOTHING, "description": _about(field.state, "")}
+    if field.state in (State.NOT_YET, State.INSTEAD):
+        return {**_NOTHING, "description": _about(field.state, field.why)}
     if field.state is State.NO_EFFECT:
         return _remarks(field.state, field.why)
     shape = _inside(field.kind, field.inside) if field.inside is not None else _KINDS[field.kind]
@@ -157,6 +165,8 @@ def _about(state: State, why: str) -> str:
     match state:
         case State.NOT_YET:
             return "this version of Treadle does not have it yet"
+        case State.INSTEAD:
+            return why
         case State.NO_EFFECT:
             return f"no effect: {why}"
         case _:

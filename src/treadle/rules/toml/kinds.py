@@ -56,6 +56,9 @@ def refuse(section: Section, field: Field, key: str, value: object) -> None:
             key,
             hint="take it out of the file, or wait for a version that has it",
         )
+    elif field.state is State.INSTEAD:
+        message = f"'{key}' says nothing certain, so nothing is done for it"
+        section.error("write-instead", message, key, hint=field.why)
     else:
         section.warn("no-effect", f"'{key}' has no effect here: {field.why}", key)
 
@@ -131,7 +134,8 @@ def name(section: Section, value: object, kind: Kind, path: Path) -> str | None:
 def flag(section: Section, value: object, kind: Kind, path: Path) -> bool | None:
     if isinstance(value, bool):
         return value
-    wrong(section, value, kind, path)
+    hint = "true skips the task when any source input is missing" if path == ("optional",) else ""
+    wrong(section, value, kind, path, hint)
     return None
 
 

@@ -81,7 +81,10 @@ def _count(section: Section, name: str, value: Any) -> int | None:
         message = f"'{clip(name)}' cannot name a resource group"
         section.error("bad-name", message, name, hint="write letters, digits, _ and -, a letter first")
         return None
-    if isinstance(value, dict) and set(value) == {"max"}:
+    if isinstance(value, dict) and "max" in value and value.keys() <= {"max", "wait"}:
+        if value.get("wait", True) is not True:
+            message = "'wait' has no effect here: a task waits until there is enough"
+            section.warn("no-effect", message, name, "wait")
         value = value["max"]
     if isinstance(value, dict):
         wrong(section, value, Kind.COUNT, (name,))
