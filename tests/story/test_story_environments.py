@@ -198,6 +198,43 @@ def test_a_task_can_be_tried_in_front_in_its_environment(folder):
     assert "conda-meta" in folder.treadle("exec", "a", "--print", env=env).stdout
 
 
+def test_discovered_tasks_have_environments_too(folder):
+    folder.flow("""
+        [[rules]]
+        name = "find"
+        output = ["found.toml"]
+        checkpoint = true
+        checkpoint_manifest = "found.toml"
+        environment = { conda = "envs/qc.yml" }
+        shell = '''tool > tool.txt; printf '[reentry]\\nsample = ["S1", "S2"]\\n' > {output}'''
+
+        [[rules]]
+        name = "same"
+        output = ["{sample}.same.txt"]
+        environment = { conda = "envs/qc.yml" }
+        shell = "tool > {output}"
+
+        [[rules]]
+        name = "further"
+        output = ["{sample}.further.txt"]
+        environment = { conda = "envs/further.yml" }
+        shell = "tool > {output}"
+
+        [[rules]]
+        name = "begun"
+        output = ["begun.txt"]
+        environment = { conda = "envs/further.yml" }
+        shell = "tool > {output}"
+    """)
+    folder.write("envs/qc.yml", CONDA_FILE)
+    folder.write("envs/further.yml", f"{CONDA_FILE}  - more\n")
+    env = tools(folder, "conda")
+    folder.treadle("run", env=env)
+    assert folder.read("S2.further.txt") == "tool of conda\n"
+    assert folder.read("calls").count("conda env create") == 2
+    assert folder.will_run() == set()
+
+
 def test_an_included_file_sees_the_groups_around_it_and_has_its_own(folder):
     env = conda_flow(
         folder,
