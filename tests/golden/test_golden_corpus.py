@@ -1,7 +1,8 @@
 """tests/corpus: a workflow for each feature and each known trap; its plan or refusal, and what it makes.
 
 A folder holds `main.oxoflow` and what it reads. Comments at the top of the file say what it is about, the
-arguments of its command line (`# args:`), and whether it is not run (`# run: no`). Beside it stand
+arguments of its command line (`# args:`), those of a run before it (`# first:`), how the run exits where
+that is not 0 (`# exits:`), and whether it is not run (`# run: no`). Beside it stand
 `plan.json` with the warnings, or `refused.txt`; and `made.json`, what a run leaves.
 `pytest tests/golden --update-golden` writes them anew.
 """
@@ -60,6 +61,7 @@ TRAPS = {
     "defaults-of-a-module-ignored",
     "two-rules-of-one-name-by-include",
     "include-cycle",
+    "subset-run-overwrites-the-cohort",
 }
 
 
@@ -111,6 +113,12 @@ def test_a_workflow_is_planned_or_refused_as_it_was(
     )
 
 
+def ran(here: Path, args: str, home: Path) -> subprocess.CompletedProcess[str]:
+    command = [TREADLE, "run", "-q", "--yes", "main.oxoflow", *shlex.split(args)]
+    environment = {**os.environ, "NO_COLOR": "1", "HOME": str(home), "LC_ALL": "C.UTF-8"}
+    return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
+
+
 RUN = [flow for flow in FLOWS if said(flow, "run") != "no" and not (flow / "refused.txt").exists()]
 
 
@@ -119,10 +127,10 @@ def test_a_workflow_makes_what_it_made(
     flow: Path, tmp_path: Path, golden_json: Callable[[str, Any], None]
 ) -> None:
     here = copied(flow, tmp_path / "w")
-    command = [TREADLE, "run", "-q", "--yes", "main.oxoflow", *shlex.split(said(flow, "args"))]
-    environment = {**os.environ, "NO_COLOR": "1", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    if first := said(flow, "first"):
+        assert ran(here, first, tmp_path).returncode == 0
+    done = ran(here, said(flow, "args"), tmp_path)
+    assert done.returncode == int(said(flow, "exits") or 0), done.stdout + done.stderr
     given = {str(path.relative_to(flow)) for path in flow.rglob("*")}
     made = {
         str(path.relative_to(here)): path.read_text(encoding="utf-8")
