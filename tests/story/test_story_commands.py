@@ -116,6 +116,62 @@ def test_an_option_that_the_workflow_does_not_declare_is_an_error_with_the_neare
     assert not (folder / "out").exists()
 
 
+DECLARED = """
+    [config]
+    samples = { default = "all", help = "which ones" }
+    depth = { default = 1, type = "int", range = "-9..9" }
+    quick = { default = false, type = "bool" }
+    mode = { default = "fast", choices = ["fast", "slow"] }
+    reference = { default = "main.oxoflow", type = "path", must_exist = true }
+    word = { required = true }
+
+    [[rules]]
+    name = "r"
+    output = ["r.txt"]
+    shell = "echo {config.samples} {config.depth} {config.quick} {config.mode} {config.word} > {output}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [
+        (["--word", "hi"], "all 1 false fast hi"),
+        (["--word=hi", "--depth", "-3", "--quick"], "all -3 true fast hi"),
+        (["--quick", "--mode=slow", "word=a=b"], "all 1 true slow a=b"),
+        (["word=hi", "samples=x", "--config", "depth=2"], "x 2 false fast hi"),
+    ],
+)
+def test_declared_keys_are_set_in_every_way(folder, words, made):
+    folder.flow(DECLARED)
+    folder.treadle("run", *words)
+    assert folder.read("r.txt") == f"{made}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--word"], "--word sets the config key 'word', and has no value"),
+        (["--word", "--quick"], "--word sets the config key 'word', and has no value"),
+        (["--word=hi", "--depth=10"], "the whole number 10 of 'depth' is not within -9..9"),
+        (["--word=hi", "--depth=1.5"], "'1.5' is not a whole number"),
+        (["--word=hi", "--mode=quick"], "the text 'quick' of 'mode' is not one of: fast, slow"),
+        (["--word=hi", "--reference=none"], "the text 'none' of 'reference' does not exist"),
+        (["--word=hi", "--samples", "x"], "--config samples=VALUE"),
+        ([], "the config key 'word' is required"),
+    ],
+)
+def test_a_declared_key_that_does_not_fit_is_told(folder, words, told):
+    folder.flow(DECLARED)
+    assert told in folder.treadle("run", *words, exits=2).stderr
+    assert not (folder / "r.txt").exists()
+
+
+def test_an_option_of_ours_that_is_a_key_too_is_ours_where_the_key_is_set_otherwise(folder):
+    folder.flow(DECLARED)
+    told = folder.treadle("run", "--word=hi", "samples=x", "--samples", "s1", exits=2).stderr
+    assert "there is no sample 's1'" in told
+
+
 def test_a_plain_key_is_no_option(folder):
     folder.flow(FLOW)
     folder.treadle("run", "--word", "moin", exits=2)

@@ -115,3 +115,59 @@ def test_each_item_of_a_sensitive_list_is_a_secret(folder):
     folder.treadle("run", f"token={SECRET}", "--config", "keys=thirdkey,lastkey")
     assert folder.treadle("logs", "each").stdout == "got ***\ngot ***\n"
     assert b"thirdkey" not in everything(folder)
+
+
+SCRATCH = """
+[[rules]]
+name = "r"
+output = ["r.txt"]
+scratch = true
+log = "r.log"
+shell = "echo token {config.token} >&2; pwd; printf %s {config.token} | wc -c > {output}; FAIL"
+"""
+
+
+def test_a_private_folder_keeps_no_secret_of_its_own(folder):
+    folder.flow(SCRATCH.replace("FAIL", "false"), head=HEAD)
+    done = folder.treadle("run", f"token={SECRET}", "--set", "r.threads=1", exits=1)
+    assert "its private folder is kept" in folder.treadle("logs", "r").stdout
+    folder.flow(SCRATCH.replace("FAIL", ":"), head=HEAD)
+    folder.treadle("run", f"token={SECRET}", "--set", "r.account=s3cr3t-account")
+    assert folder.read("r.txt").split() == [str(len(SECRET))]
+    assert folder.read("r.log").startswith("token ***\n")
+    for text in (SECRET, "s3cr3t-'"):
+        assert text.encode() not in everything(folder)
+        assert text not in done.stdout + done.stderr
+
+
+def test_a_gather_that_lacks_inputs_reads_its_secret_from_the_environment(folder):
+    folder.flow(
+        """
+        [[values]]
+        name = "s"
+        values = ["a", "b"]
+
+        [[rules]]
+        name = "one"
+        output = ["{s}.txt"]
+        shell = "test {s} = b && echo {s} > {output}"
+
+        [[rules]]
+        name = "all"
+        input = ["{s}.txt"]
+        output = ["all.txt"]
+        allow_missing = 1
+        shell = "cat {input} > {output}; echo {config.token}; printf %s {config.token} | wc -c >> {output}"
+        """,
+        head=HEAD,
+    )
+    folder.treadle("run", f"token={SECRET}", exits=1)
+    assert folder.read("all.txt").split() == ["b", str(len(SECRET))]
+    assert b"s3cr3t" not in everything(folder)
+
+
+def test_a_secret_that_is_set_by_an_option_of_its_name_is_masked_as_well(folder):
+    folder.flow(FLOW, head=HEAD)
+    done = folder.treadle("run", "-k", "--token", SECRET, exits=1)
+    assert "s3cr3t" not in done.stdout + done.stderr
+    assert b"s3cr3t" not in everything(folder)

@@ -28,7 +28,7 @@ from treadle.base.disk import disk_error
 from treadle.base.errors import OptionError, WorkflowError
 from treadle.base.layout import StateFolder
 from treadle.base.names import did_you_mean
-from treadle.base.place import Severity
+from treadle.base.place import Diagnostic, Place, Severity
 from treadle.plan.build import build
 from treadle.plan.select import select
 from treadle.plan.task import Draft, ScheduledPlan
@@ -106,6 +106,7 @@ def plan_of(request: Request) -> Planned:
 
     try:
         workflow = _read(file, options, dict(request.declared))
+        _check_options(workflow, request)
     except WorkflowError as error:
         raise with_the_rest(error, read_sound(file, options), go_on) from None
     workflow = with_cluster_checked(workflow)
@@ -194,6 +195,30 @@ def _read(file: str, options: ReadOptions, declared: dict[str, str]) -> Workflow
                 hint=wrong[name] or hint,
             )
     return workflow
+
+
+def _check_options(workflow: Workflow, request: Request) -> None:
+    """Refuse options that may mean a declared key or one of ours, and keys without the value that they need.
+
+    Raises OptionError with all of them.
+    """
+    given = {key for key, _ in request.config}
+    found = []
+    for option in dict.fromkeys(request.typed):
+        key = option.removeprefix("--").replace("-", "_")
+        if key in workflow.declared and key not in given:
+            place = Place("the command line", 0, "", option)
+            message = f"{option} is an option of treadle, and the workflow declares a config key '{key}'"
+            hint = f"to set the key: --config {key}=VALUE; beside that, {option} is the option"
+            found.append(Diagnostic("option-or-key", message, place, hint))
+    for key in request.bare:
+        if key in workflow.declared and not isinstance(workflow.config.get(key), bool):
+            option = f"--{key.replace('_', '-')}"
+            place = Place("the command line", 0, "", option)
+            message = f"{option} sets the config key '{key}', and has no value"
+            found.append(Diagnostic("option-without-value", message, place, f"write {option} VALUE"))
+    if found:
+        raise OptionError(found)
 
 
 def _undeclared(name: str, workflow: Workflow) -> str:

@@ -41,7 +41,8 @@ class Request(Struct, frozen=True, kw_only=True):
     `file` as typed (empty: `main.oxoflow`, else the only `*.oxoflow` here; `*.py` and `*.py:NAME` are
     pipelines). `prefix` is where artifacts of steps stand (empty: as `TREADLE_PREFIX` says). `config` are
     (key, text) pairs and `declared` those of them that came as options (`--database refs/nt`), each with
-    a hint for the case that the workflow declares no such key;
+    a hint for the case that the workflow declares no such key, `bare` those that came without a value, and
+    `typed` are options of our own, as they were typed;
     `targets` are rule names, task ids or output paths, `modules` names of included files, all rules of which
     are targets. `profiles` are names, those that count most last;
     `backend` stands above theirs; `settings` are (rule, field of its resources, text).
@@ -51,6 +52,8 @@ class Request(Struct, frozen=True, kw_only=True):
     workdir: str = ""
     config: tuple[tuple[str, str], ...] = ()
     declared: tuple[tuple[str, str], ...] = ()
+    bare: tuple[str, ...] = ()
+    typed: tuple[str, ...] = ()
     samples: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()

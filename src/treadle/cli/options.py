@@ -16,6 +16,7 @@ from treadle.rules.schema import BACKENDS
 
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _DECLARED = re.compile(r"--[A-Za-z_][A-Za-z0-9_-]*")
+_OPTION = re.compile(r"-(?![0-9.]+\Z)")  # a negative number is a value
 _OVERRIDE = re.compile(r"([^.=]+)\.([a-z_]+)=(.*)", re.DOTALL)
 
 
@@ -47,8 +48,10 @@ class SubcommandParser(argparse.ArgumentParser):
         if theirs and not hasattr(found, "words"):
             name = f"--{theirs[0][0].replace('_', '-')}"
             raise OptionError(f"unknown option {name}", hint=nearest_option(name, known))
-        found.declared = theirs
+        found.declared = [(name, "true" if value is None else value) for name, value in theirs]
+        found.bare = [name for name, value in theirs if value is None]
         found.known = known
+        found.typed = [word.partition("=")[0] for word in ours if word.startswith("--")]
         return found
 
     def _add_words(self, found: argparse.Namespace, literal: list[str]) -> None:
@@ -197,6 +200,8 @@ def request_of(args: argparse.Namespace) -> Request:
         declared=tuple((name, nearest_option("--" + name, args.known)) for name, _ in args.declared),
         samples=tuple(args.samples),
         targets=tuple(word for word in words if not _SETTING.match(word)),
+        bare=tuple(args.bare),
+        typed=tuple(args.typed),
         modules=tuple(getattr(args, "module", ())),
         force=getattr(args, "force", False),
         cutoff=not getattr(args, "no_cutoff", False),
@@ -242,17 +247,18 @@ def _override(text: str) -> tuple[str, str, str]:
     return found[1], found[2], found[3]
 
 
-def split_declared(words: list[str], known: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
-    """Take `--key value`, `--key=value` and `--flag` that are not ours out of the words, as pairs."""
+def split_declared(words: list[str], known: Sequence[str]) -> tuple[list[str], list[tuple[str, str | None]]]:
+    """Take `--key value`, `--key=value` and `--flag` (None) that are not ours out of the words, as pairs."""
     ours: list[str] = []
-    theirs: list[tuple[str, str]] = []
+    theirs: list[tuple[str, str | None]] = []
     while words:
         word = words.pop(0)
-        name, equals, value = word.partition("=")
+        name, equals, text = word.partition("=")
+        value: str | None = text
         if name in known or not _DECLARED.fullmatch(name):
             ours.append(word)
             continue
         if not equals:
-            value = words.pop(0) if words and not words[0].startswith("-") else "true"
+            value = words.pop(0) if words and not _OPTION.match(words[0]) else None
         theirs.append((name[2:].replace("-", "_"), value))
     return ours, theirs

@@ -326,6 +326,16 @@ def test_two_values_of_one_secret_are_refused(world):
     assert sorted(world.tasks(files)) == ["a::a", "b::b"]
 
 
+def test_what_one_file_calls_a_secret_is_one_for_all(world):
+    key = "[config]\ntoken = { default = 'open' }\n"
+    secret = "[config]\ntoken = { default = 'hush', sensitive = true }\n"
+    include = "[[include]]\npath = 'a.oxoflow'\n"
+    rule = "[[rules]]\nname = 'r'\noutput = ['o']\nshell = 'echo {config.token} > o'\n"
+    read = world.read({"main.oxoflow": key + include, "a.oxoflow": secret + rule})
+    assert "token" in read.sensitive
+    assert read.config["token"] == "open"
+
+
 def test_constraints_of_an_included_file_hold_for_its_rules_alone(world):
     files = {
         "main.oxoflow": include("m.oxoflow") + rule("a", "a/{x}", 'input = ["in/{x}.txt"]'),

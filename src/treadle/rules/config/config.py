@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.base.place import Place
 from treadle.rules.config.resolve import resolve
@@ -131,7 +132,9 @@ def _fill(values: dict[str, Value], declared: dict[str, Declared], gaps: Iterabl
             if key not in values:
                 values[key], homes[key] = value, gap.section
         for key, one in also.items():
-            declared.setdefault(key, one)
+            own = declared.setdefault(key, one)
+            if one.sensitive and not own.sensitive:  # what is a secret to one of them is one
+                declared[key] = replace(own, sensitive=True)
     return homes
 
 
