@@ -36,16 +36,11 @@ NOT_SHOWN = {
         "gather-skipped",
     ),
 }
-# Of other commands than `check`.
+# Of other commands than `check`, and of runs.
 ELSEWHERE = {
-    "protected-output",
-    "no-tool",
-    "environment-not-there",
-    "cannot-format",
-    "gpus-not-there",
-    "nodes-not-there",
-    "started-task-changed",
-    "group-too-small",
+    *("cannot-format", "protected-output", "no-tool", "environment-not-there", "group-too-small"),
+    *("gpus-not-there", "nodes-not-there", "started-task-changed"),
+    *("bad-manifest", "not-extended", "too-deep-discovery"),
 }
 
 
