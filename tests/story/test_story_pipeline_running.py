@@ -209,10 +209,24 @@ steps = [StepSpec("split", fn=lambda out: 2, grow=more)]
     )
     assert "grows further steps, known once it has run" in folder.treadle("plan", "pipeline.py").stderr
     assert "grows further steps, known once it has run" in folder.treadle("why", "pipeline.py:split").stdout
+    told = folder.plan("pipeline.py")["discovered"]
+    assert (told["found"], [one.rpartition("_")[0] for one in told["growing"]]) == ({}, ["@split"])
+    drawn = json.loads(folder.treadle("graph", "--json", "pipeline.py").stdout)
+    assert (drawn["edges"], drawn["perhaps"]) == ([["@split", "grown by @split"]], ["grown by @split"])
     unknown = folder.treadle("why", "pipeline.py:part1", exits=2).stderr
     assert "grows can be named once it has run" in unknown
     folder.treadle("run", "pipeline.py")
-    assert "grows" not in folder.treadle("plan", "pipeline.py").stderr
+    assert "rounds: more work came" in folder.treadle("status").stdout
+    after = folder.treadle("plan", "pipeline.py").stderr
+    assert "grow further" not in after
+    assert "as recorded: 2 steps" in after
+    found = folder.plan("pipeline.py")["discovered"]["found"]
+    assert {one.rpartition("_")[0]: told for one, told in found.items()} == {
+        "@split": {"depth": 1, "steps": 2},
+        "@part0": {"depth": 2, "steps": 1},
+    }
+    drawn = json.loads(folder.treadle("graph", "--json", "pipeline.py").stdout)["edges"]
+    assert sorted(drawn) == [["@part0", "@late"], ["@split", "@part0"], ["@split", "@part1"]]
     told = folder.treadle("why", "pipeline.py", "part1", "late").stdout.splitlines()
     assert [line.partition("_")[0].strip() for line in told if "grown" in line] == [
         "grown by @split",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 
 from treadle.api.pipe import Planned, Request, plan_of, view_of
 from treadle.base.layout import StateFolder
@@ -22,7 +23,8 @@ def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
     request = request_of(args)
     planned = plan_of(request)
-    if planned.base is None:
+    grows = any(task.call is not None and task.call.grows for task in planned.plan.tasks.values())
+    if planned.base is None and not grows:
         drawing = (by_task if args.tasks else by_rule)(planned.plan, planned.selected)
     else:
         planned, drawing = _with_found(planned, request, tasks=args.tasks)
@@ -37,7 +39,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _with_found(planned: Planned, request: Request, *, tasks: bool) -> tuple[Planned, Drawing]:
     """The plan with what is recorded as found, and drawn with what may still come."""
-    from treadle.cli.found_words import coming  # workflows without checkpoint rules do without
+    from treadle.cli.found_words import coming, growing  # workflows without checkpoint rules do without
 
     view = view_of(planned, request, load_past(StateFolder(planned.workdir)))
     waiting = [task for task in view.plan.tasks.values() if task.awaits]
@@ -45,8 +47,13 @@ def _with_found(planned: Planned, request: Request, *, tasks: bool) -> tuple[Pla
     if tasks:
         drawing = by_task(view.plan, view.selected)
         kept = frozenset(task.id for task in waiting if task.id in drawing.nodes)
-        return whole, Drawing(drawing.nodes, drawing.edges, kept)
-    still = {
+        drawing = Drawing(drawing.nodes, drawing.edges, kept)
+        return whole, with_coming(drawing, {f"grown by {step}": (step,) for step in growing(view)}, kept)
+    still: dict[str, Iterable[str]] = {
+        f"grown by {step}": (step,)
+        for step in dict.fromkeys(view.plan.tasks[one].rule for one in growing(view))
+    }
+    still |= {
         rule: dict.fromkeys(view.plan.tasks[task].rule for task in tasks_of)
         for rule, tasks_of in coming(view).items()
     }

@@ -143,7 +143,6 @@ def summary_lines(view: View, printer: Printer, again: Again) -> Iterator[str]:
             f"{count(number, 'task')} of these {'has' if number == 1 else 'have'} outputs that nobody here "
             "recorded: --adopt takes them over as up to date"
         )
-    yield from _to_grow(view, to_run)
     yield from _kept(view)
     yield from _unread(view)
     yield from _partial(view)
@@ -253,21 +252,6 @@ def _stakes(view: View, to_run: list[str]) -> Iterator[str]:
     if threads > 1 or memory:
         most = f"{count(threads, 'thread')}" + (f", {format_size(memory)} of memory" if memory else "")
         yield f"the largest asks for {most}"
-
-
-def _to_grow(view: View, to_run: Iterable[str]) -> Iterator[str]:
-    """Steps that will run and grow others, of which nobody knows yet."""
-    if view.book is None:
-        return
-    calls = ((task, view.plan.tasks[task].call) for task in to_run)
-    growing = [task for task, call in calls if call is not None and call.grows]
-    if growing:
-        what = (
-            "grows further steps, known once it has"
-            if len(growing) == 1
-            else "grow further steps, known once they have"
-        )
-        yield f"{listed(growing, 3)} {what} run"
 
 
 def _kept(view: View) -> Iterator[str]:

@@ -181,7 +181,7 @@ def _lines(tally: Tally, folder: RunFolder, printer: Printer, again: Again) -> I
         numbers.append(f"{left} to go")
     yield f"  {count(tally.tasks, 'task')}: {', '.join(numbers) or 'nothing yet'}"
     if tally.rounds > 1:
-        yield f"  {tally.rounds} rounds: work was found while the run was on"
+        yield f"  {tally.rounds} rounds: more work came while the run was on"
     for trying in tally.running if tally.ended is None else []:
         since = format_duration(max(round(now - (trying.since or now), 1), 0.1))
         running = state is RunState.RUNNING

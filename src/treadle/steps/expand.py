@@ -196,9 +196,16 @@ class _Drafter:
             call=self._call(spec),
             steps=self._needed(spec),
             inputs=spec.inputs,
+            born=self._born(spec),
             resources=self._resources_of(spec),
             policy=self._policy(spec),
         )
+
+    def _born(self, spec: StepSpec) -> tuple[str, ...]:
+        """By what it was grown, where that is in the same plan."""
+        parents = self._survey.parents
+        parent = parents.get(spec.identity) if parents else None
+        return () if parent is None else (parent,)
 
     def _call(self, spec: StepSpec) -> Call:
         path = self._survey.paths[spec.identity]
