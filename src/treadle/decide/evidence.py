@@ -178,4 +178,5 @@ def _refreshed(old: Evidence, now: Evidence) -> Evidence:
         note=old.note,
         partial=old.partial,
         discovered=old.discovered,
+        checksums=old.checksums,
     )

@@ -98,7 +98,7 @@ class JobStatus(StrEnum):
 class Written(Struct, frozen=True, array_like=True):
     """One input or output by its index: bytes, nanoseconds since the epoch, BLAKE2b-256 (empty: not taken).
 
-    `kind` is `f` file, `d` folder, `-` not there.
+    `kind` is `f` file, `d` folder, `-` not there. `checksum` is the one that the rule asks for, in hex.
     """
 
     index: int
@@ -106,6 +106,7 @@ class Written(Struct, frozen=True, array_like=True):
     size: int = 0
     mtime: int = 0
     digest: str = ""
+    checksum: str = ""
 
 
 class Witnessed(Struct, frozen=True, kw_only=True):

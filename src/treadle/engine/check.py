@@ -20,6 +20,7 @@ from treadle.decide.evidence import take
 from treadle.decide.folder import folder_stat, own_below
 from treadle.decide.look import digest_of, place_of, readable, record_of
 from treadle.engine.backend import Witnessed
+from treadle.engine.checksum import Checksum, Summing, large, summing
 from treadle.engine.witness import moved_inputs, with_digests
 from treadle.plan.task import ScheduledTask
 from treadle.records.event import Evidence, FileRecord
@@ -53,13 +54,21 @@ class Reading(Struct, frozen=True):
         return record_of(record.path, record, digest, time.time_ns())
 
 
+class Contents(Struct, frozen=True):
+    """What was read after a success: records with digests, and the checksums that the rule asks for."""
+
+    records: list[FileRecord]
+    checksums: tuple[Checksum, ...] = ()
+
+
 class Made(Struct, frozen=True):
     """What an attempt left after exit 0.
 
     `missing` outputs fail it; `untouched` ones stood there before and are as they were. `later` has the
     inputs as they are now, where any of them was changed meanwhile. `foreign` as in the evidence, before
     which `readings` are to be done. `lagging` outputs do not look as the job says that it left them, and
-    `moved` inputs were others when it began than when it was sent off.
+    `moved` inputs were others when it began than when it was sent off. `summing`: what a rule with `checksum`
+    wants to know.
     """
 
     task: ScheduledTask
@@ -72,20 +81,24 @@ class Made(Struct, frozen=True):
     foreign: tuple[str, ...] = ()
     lagging: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
+    summing: Summing | None = None
 
     @property
     def is_small(self) -> bool:
         """Whether reading it all takes no longer than the loop may stand still."""
         size = 0
+        if self.summing is not None and large((path for path, _ in self.summing.paths), self.after, SMALL):
+            return False
         for one in self.readings:
             if one.record.folder:
                 return False
             size += one.record.size
         return size <= SMALL and len(self.readings) <= FEW
 
-    def read(self) -> list[FileRecord]:
+    def read(self) -> Contents:
         """Read what must be read. Raises `DiskError`."""
-        return [one.read() for one in self.readings]
+        sums = self.summing.sums() if self.summing is not None else ()
+        return Contents([one.read() for one in self.readings], sums)
 
 
 class Eyes:
@@ -196,6 +209,9 @@ class Eyes:
             self._foreign(task, standing, foreign),
             lagging,
             moved_inputs(task, before, written) if written is not None else (),
+            summing(task, after, {path: self.place(path) for path in after}, written)
+            if task.policy.checksum
+            else None,
         )
 
     def _foreign(
@@ -244,13 +260,13 @@ class Eyes:
     def evidence(
         self,
         made: Made,
-        read: Iterable[FileRecord],
+        read: Contents,
         whole: ScheduledTask | None = None,
         lost: tuple[str, ...] = (),
     ) -> Evidence:
         """What the success leaves, with the contents that were read; of a gather that went on without some
         of its inputs (`lost`) it is that of the `whole` task."""
-        fresh = {record.path: record for record in read}
+        fresh = {record.path: record for record in read.records}
         if fresh:
             self.learn(fresh.values())
             before = {path: fresh.get(path, record) for path, record in made.before.items()}
@@ -259,6 +275,8 @@ class Eyes:
             before, after = made.before, made.after
         task = made.task if whole is None else whole
         evidence = take(task, before, after, later=made.later, foreign=made.foreign, partial=lost)
+        if read.checksums:
+            evidence = replace(evidence, checksums=read.checksums)
         if made.moved:
             evidence = replace(evidence, stale=tuple(dict.fromkeys((*evidence.stale, *made.moved))))
         self.foreign.update(made.foreign)

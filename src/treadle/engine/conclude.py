@@ -16,7 +16,7 @@ from treadle.base.mask import Mask
 from treadle.engine.aside import Aside
 from treadle.engine.attempt import Attempt
 from treadle.engine.backend import ExecutorBackend, Witnessed, part_for
-from treadle.engine.check import Eyes, Made
+from treadle.engine.check import Contents, Eyes, Made
 from treadle.engine.discoveries import Discoveries
 from treadle.engine.inbox import Inbox
 from treadle.engine.news import Ended
@@ -24,7 +24,7 @@ from treadle.engine.scribe import is_full
 from treadle.engine.slate import set_aside_made
 from treadle.engine.witness import seen_by_job
 from treadle.plan.task import ScheduledTask
-from treadle.records.event import EndReason, FileRecord, Outcome
+from treadle.records.event import EndReason, Outcome
 
 _TOLD = (EndReason.APP, EndReason.OOM, EndReason.TIME)
 _SHOWN = 5
@@ -45,7 +45,7 @@ class Concluder:
         backend: ExecutorBackend,
         eyes: Eyes,
         mask: Mask,
-        aside: Aside[list[FileRecord]],
+        aside: Aside[Contents],
         inbox: Inbox,
         later: Later,
         discoveries: Discoveries | None = None,
@@ -158,7 +158,7 @@ class Concluder:
         outcome: Outcome,
         made: Made,
         doubted: bool,
-        read: list[FileRecord] | BaseException,
+        read: Contents | BaseException,
     ) -> None:
         if isinstance(read, DiskError):
             self._fail(attempt, _failed(outcome, str(read)))
@@ -172,7 +172,7 @@ class Concluder:
         attempt: Attempt,
         outcome: Outcome,
         made: Made,
-        read: list[FileRecord],
+        read: Contents,
         doubted: bool = False,
     ) -> None:
         task = attempt.task

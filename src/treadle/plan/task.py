@@ -55,12 +55,16 @@ class Shell(Struct, frozen=True, gc=False):
     prelude: str = ""
 
 
+CHECKSUMS = ("md5", "sha256")
+
+
 class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """How the tasks of one rule are treated: one object, shared by all tasks of the rule.
 
     `retries` attempts after the first; `retry_delay` in seconds, doubling; `required` False: a failure
     blocks dependents but not the run's verdict; `optional`: skipped when a source input is missing.
-    `digest_limit` in bytes (None: files of any size are digested). `localrule`: on this machine, whatever the
+    `digest_limit` in bytes (None: files of any size are digested). `checksum`: one of `CHECKSUMS` that is
+    recorded of each output (empty: none). `localrule`: on this machine, whatever the
     backend. Tasks of one `group` that are connected make one job. `pack`: so many short tasks make one job,
     or as many as take `pack_time` seconds (0: they are not packed). `scratch`: in a private folder, where of
     the work folder its inputs alone are seen (`minimal`), the top, too (`shallow`), or all (`full`).
@@ -91,6 +95,7 @@ class Policy(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     allow_missing: int = 0
     allow_missing_part: float = 0.0
     digest_limit: int | None = 64 * 1024 * 1024
+    checksum: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
 

@@ -71,7 +71,8 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `partial`: what its upstream could not make, and the result was made without.
     `note`: `adopted` or `touched` when nothing was run. `env`, `hooks`, `shell` and `environment` (name and
     value) are for showing what changed, as `text` is. `discovered` is what a checkpoint task found: its
-    manifest is not read again.
+    manifest is not read again. `checksums` are what the rule asked for (file and `sha256:...`), and decide
+    nothing.
     """
 
     identity: str
@@ -89,6 +90,7 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     environment: tuple[tuple[str, str], ...] = ()
     partial: tuple[str, ...] = ()
     discovered: Discovered | None = None
+    checksums: tuple[tuple[str, str], ...] = ()
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -30,8 +30,8 @@ class JobRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=False)
 
     `state` is `submitted`, `running`, or an end: `succeeded`, `failed`, `cancelled`. Times are seconds since
     the epoch (None: unknown), `cpu` seconds, `memory` the peak in bytes. `inputs` and `outputs` are those of
-    the evidence, of a success only. Two are equal when the same came of the same work: ids, times, host,
-    usage, log and backend do not count.
+    the evidence, of a success only, and so are `checksums`, where the rule asks for them. Two are equal when
+    the same came of the same work: ids, times, host, usage, log and backend do not count.
     """
 
     task: str
@@ -51,6 +51,7 @@ class JobRecord(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=False)
     log: str = ""
     inputs: tuple[FileRecord, ...] = ()
     outputs: tuple[FileRecord, ...] = ()
+    checksums: tuple[tuple[str, str], ...] = ()
 
     def __eq__(self, other: object) -> bool:
         return self._what() == other._what() if isinstance(other, JobRecord) else NotImplemented
@@ -154,6 +155,7 @@ def _job(told: _Told, folder: RunFolder | None) -> JobRecord:
         log=_log(folder, intent) if folder is not None else "",
         inputs=evidence.inputs if evidence is not None else (),
         outputs=evidence.outputs if evidence is not None else (),
+        checksums=evidence.checksums if evidence is not None else (),
     )
 
 

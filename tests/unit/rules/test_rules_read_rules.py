@@ -328,16 +328,6 @@ def test_a_temporary_or_ancient_file_that_is_none_of_the_rule_is_named() -> None
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "checksum = 'md5'",
-    ],
-)
-def test_fields_that_are_not_there_yet_are_errors(line: str) -> None:
-    assert codes(MAKE + line) == ["not-yet"]
-
-
-@pytest.mark.parametrize(
     "line", ["checkpoint = false", "scratch = false", "protected_output = []", "pipe = false"]
 )
 def test_a_field_that_is_switched_off_says_nothing(line: str) -> None:

@@ -95,6 +95,7 @@ def _attempt(one: Submission, element: JobElement, folder: JobFolder, limit: int
         f"treadle_private={int(one.private_log)} treadle_restartable={int(policy.restartable)}",
         f"treadle_unwanted={quote('' if alone else folder.unwanted(one.n))} treadle_most={most}",
         f"treadle_limit={digests} treadle_grace={max(0, round(one.grace * 10))}",
+        f"treadle_checksum={policy.checksum}",
         _function("treadle_see", _calls("treadle_look", _read_paths(one, element.flowdir))),
         _function("treadle_made", _calls("treadle_check", enumerate(one.task.outputs))),
         _function("treadle_task", _command(one, element, secrets)),

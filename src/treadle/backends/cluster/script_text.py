@@ -219,10 +219,27 @@ $treadle_rows
 END
 }
 
+treadle_checksums() {
+  [ -n "$treadle_checksum" ] || return 0
+  treadle_rows=$1
+  shift
+  while IFS=' ' read -r treadle_kind treadle_size treadle_time; do
+    treadle_sum=
+    case $treadle_kind in
+      8???) treadle_sum=$("${treadle_checksum}sum" <"$1" 2>/dev/null) || treadle_sum= ;;
+    esac
+    printf '%s\n' "${treadle_sum%% *}"
+    shift
+  done <<END
+$treadle_rows
+END
+}
+
 treadle_entries() {
   treadle_index=$1
   while IFS=' ' read -r treadle_kind treadle_size treadle_time; do
     IFS= read -r treadle_sum <&3 || treadle_sum=
+    IFS= read -r treadle_other <&4 || treadle_other=
     treadle_sum=${treadle_sum#\\}
     treadle_sum=${treadle_sum%% *}
     [ "${#treadle_sum}" -eq 64 ] || treadle_sum=
@@ -237,27 +254,31 @@ treadle_entries() {
       -) ;;
       *) treadle_kind=f ;;
     esac
-    printf ',[%d,"%s",%s,%s,"%s"]' \
-      "$treadle_index" "$treadle_kind" "$treadle_size" "$treadle_time" "$treadle_sum"
+    case $treadle_other in '' | *[!0-9a-f]*) treadle_other= ;; *) treadle_other=',"'$treadle_other'"' ;; esac
+    printf ',[%d,"%s",%s,%s,"%s"%s]' \
+      "$treadle_index" "$treadle_kind" "$treadle_size" "$treadle_time" "$treadle_sum" "$treadle_other"
     treadle_index=$((treadle_index + 1))
-  done <<END 3<<SUMS
+  done <<END 3<<SUMS 4<<OTHERS
 $2
 END
 $3
 SUMS
+$4
+OTHERS
 }
 
 treadle_look() {
   treadle_first=$1
   shift
-  treadle_entries "$treadle_first" "$(treadle_stats "$@")" ''
+  treadle_entries "$treadle_first" "$(treadle_stats "$@")" '' ''
 }
 
 treadle_check() {
   treadle_first=$1
   shift
   treadle_stood=$(treadle_stats "$@")
-  treadle_entries "$treadle_first" "$treadle_stood" "$(treadle_sums "$treadle_stood" "$@")"
+  treadle_entries "$treadle_first" "$treadle_stood" "$(treadle_sums "$treadle_stood" "$@")" \
+    "$(treadle_checksums "$treadle_stood" "$@")"
 }
 """
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from treadle.base.names import RULE_NAME
 from treadle.plan.environment import Environment
-from treadle.plan.task import Policy, Shell
+from treadle.plan.task import CHECKSUMS, Policy, Shell
 from treadle.rules.environment.choose import Choice
 from treadle.rules.file.checkpoint_fields import checkpoint
 from treadle.rules.file.naming import joined
@@ -71,6 +71,7 @@ def rule(section: Section, house: House, *, extends: str = "", template: bool = 
     _check_outputs(section, outputs)
     _check_signal(section, got, asked.time_limit)
     _check_scratch(section, got)
+    _check_checksum(section, got, outputs)
     choice = house.environments
     environment = choice.of_rule(section, got, asked.gpus) if choice is not None else None
     manifest, adds = checkpoint(section, got)
@@ -179,6 +180,17 @@ def _chosen(
     return tuple([entry for entry in entries if entry in texts])
 
 
+def _check_checksum(section: Section, got: dict[str, Any], outputs: tuple[PathSpec, ...]) -> None:
+    asked = got.get("checksum", "")
+    if asked and asked not in CHECKSUMS:
+        hint = section.findings.guess(asked, CHECKSUMS) or f"one of: {', '.join(CHECKSUMS)}"
+        section.error(
+            "bad-value", f"'{clip(asked)}' is no checksum that is known here", "checksum", hint=hint
+        )
+    elif asked and not outputs:
+        section.warn("no-effect", "'checksum' has no effect without outputs", "checksum")
+
+
 def _protected(section: Section, got: dict[str, Any], outputs: tuple[PathSpec, ...]) -> tuple[str, ...]:
     """The outputs that become read-only; one that is to be removed cannot be among them."""
     chosen = _chosen(section, got, "protected_output", outputs)
@@ -215,6 +227,7 @@ def _policy(got: dict[str, Any], house: House, environment: Environment | None) 
     missing, missing_part = got.get("allow_missing", (0, 0.0))
     return Policy(
         shell=house.shell,
+        checksum=got.get("checksum", ""),
         environment=environment,
         digest_limit=house.digest_limit,
         pack=pack,

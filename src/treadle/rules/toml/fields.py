@@ -246,7 +246,7 @@ RULE: Fields = {
     "description": _TEXT,
     "rule_metadata": Field(Kind.TABLE, State.REPORT),
     "extends": _NAME,
-    "checksum": _NOT_YET,
+    "checksum": _NAME,
     "checkpoint": _FLAG,
     "checkpoint_manifest": _PATH,
     "checkpoint_extends": Field(Kind.NAMES),
