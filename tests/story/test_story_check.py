@@ -57,6 +57,7 @@ def test_all_errors_are_told_at_once_with_place_and_hint(folder):
     assert sum(line.startswith("error: main.oxoflow:") for line in lines) >= 2
     assert "  did you mean 'output'?" in lines
     assert "errors, 0 warnings" in done.stderr
+    assert "treadle check --explain CODE tells more: bad-measure, unknown-key" in done.stderr
     found = checked(folder, exits=2)
     (error,) = (one for one in found["errors"] if one["code"] == "unknown-key")
     assert error == {

@@ -37,6 +37,8 @@ def execute(args: argparse.Namespace) -> int:
         for one in (*found.errors, *(() if args.quiet else found.warnings)):
             printer.data(diagnostic_lines(one, printer, err=False))
         printer.talk(_summary(found))
+        if codes := sorted({one.code for one in (*found.errors, *found.warnings)}):
+            printer.talk(f"treadle check --explain CODE tells more: {', '.join(codes)}")
     return 2 if found.errors or (args.strict and found.warnings) else 0
 
 
