@@ -17,7 +17,7 @@ from treadle.rules.schema import BACKENDS
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _DECLARED = re.compile(r"--[A-Za-z_][A-Za-z0-9_-]*")
 _OPTION = re.compile(r"-(?![0-9.]+\Z)")  # a negative number is a value
-_OVERRIDE = re.compile(r"([^.=]+)\.([a-z_]+)=(.*)", re.DOTALL)
+_OVERRIDE = re.compile(r"([^=]+)\.([a-z_]+)=(.*)", re.DOTALL)
 
 
 class SubcommandParser(argparse.ArgumentParser):

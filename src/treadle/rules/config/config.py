@@ -60,18 +60,24 @@ def read_config(
     override: bool = False,
     gaps: Sequence[Gap] = (),
     references: Mapping[str, Section] = {},
+    rest: Config | None = None,
 ) -> Config:
     """The config of a workflow; everything wrong with it is reported.
 
     `given` are the (key, text) of the command line; the last of two for one key counts. `must_exist`
     looks from `workdir`. `profiles` fill keys that have no value, or with `override` replace those that have;
     the last of them counts most. `gaps` fill what is open then, the first of them counts most; keys that one
-    of them declares are declared. `references` are `[[references]]` by name: each is a key as well, unless
-    the user has one of that name, and so are the standard paths below a `reference_dir`.
+    of them declares are declared; what none of them says is as in `rest`. `references` are `[[references]]`
+    by name: each is a key as well, unless the user has one of that name, and so are the standard paths below
+    a `reference_dir`.
     """
     values, declared = _written(section)
     homes = dict.fromkeys([key for key in values if key not in declared], section)  # a default sets nothing
     fillers = _fill(values, declared, gaps)
+    taken = frozenset(rest.values.keys() - values.keys() if rest else ())
+    if rest:
+        values = {**rest.values, **values}
+        declared = {**rest.declared, **declared}
     for profile in profiles:
         for key, value in _of_profile(profile).items():
             if override or homes.get(key) is not section:
@@ -91,7 +97,7 @@ def read_config(
     places |= {key: home.place(key) for key, home in homes.items()}
     values, secret = resolve(values, secret, places, section.findings)
     for key, one in declared.items():
-        if key in values:
+        if key in values and key not in taken:
             try:
                 values[key] = fitted(values[key], one, workdir, secret=key in secret)
             except UnfitError as unfit:

@@ -170,7 +170,9 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
         discovers=any(head.sample_pattern for head in heads),
     )
 
-    def config_with(gaps: Sequence[Gap]) -> Config:
+    references = reference_keys(parts)
+
+    def config_with(gaps: Sequence[Gap], rest: Config | None) -> Config:
         return read_config(
             tables.one("config"),
             options.config,
@@ -179,7 +181,8 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
             [one.tables.one("config") for one in layers.profiles],
             override=layers.override,
             gaps=gaps,
-            references=reference_keys(parts),
+            references=references,
+            rest=rest,
         )
 
     views = views_of(parts, heads, constraints, read_configs(parts, config_with), overrides, folder)

@@ -58,22 +58,20 @@ def joined_constraints(parts: Sequence[Constraints]) -> Constraints:
     return {name: one for constraints in reversed(parts) for name, one in constraints.items()}
 
 
-def read_configs(parts: Sequence[Part], read: Callable[[Sequence[Gap]], Config]) -> list[Config]:
-    """The config of each file.
+def read_configs(
+    parts: Sequence[Part], read: Callable[[Sequence[Gap], Config | None], Config]
+) -> list[Config]:
+    """The config of each file; `read` reads one that has these gaps filled, and else is as another.
 
     What the workflow file, its profiles or the command line say counts everywhere; else what lies on the
     way to a file, from the outside in; else what any other file says, in the order of the includes.
     """
-    if len(parts) == 1:
-        return [read(())]
     every = [_gaps(part) for part in parts]
-    if not any(every):
-        return [read(())] * len(parts)
-    found = []
-    for number in range(len(parts)):
-        way = chain(parts, number)[1:]
-        others = [one for one in range(1, len(parts)) if one not in way]
-        found.append(read([gap for one in (*way, *others) for gap in every[one]]))
+    main = read([gap for gaps in every for gap in gaps], None)
+    found = [main]
+    for number in range(1, len(parts)):
+        way = [gap for one in chain(parts, number)[1:] for gap in every[one]]
+        found.append(read(way, main) if way else main)
     return found
 
 
@@ -145,6 +143,8 @@ def _module(view: View, main: Config, folder: str, findings: Findings) -> Module
 
 def _same(one: Value, other: Value | None) -> bool:
     """Whether two values are one: `1`, `1.0` and `true` are three, and so are `1e-5` and `0.00001`."""
+    if one is other:
+        return True
     if type(one) is not type(other):
         return False
     if isinstance(one, tuple) and other is not None:
