@@ -146,6 +146,13 @@ def test_what_a_kill_left_half_made_is_made_again(folder):
     assert folder.read("calls").count("conda env create") == 2
 
 
+def test_where_there_is_no_conda_micromamba_makes_what_conda_would(folder):
+    conda_flow(folder)
+    (folder / "bin" / "conda").unlink()
+    folder.treadle("run", env=tools(folder, "micromamba"))
+    assert folder.read("a.txt") == "tool of micromamba\n"
+
+
 def test_two_runs_that_want_one_environment_make_it_once(folder):
     env = {**conda_flow(folder), "TREADLE_ENVIRONMENTS": str(folder / "shared")}
     folder.write("hold", "")
@@ -293,9 +300,9 @@ def test_a_folder_of_somebody_else_is_not_touched(folder):
 def test_a_program_that_is_missing_is_a_warning_in_plan_and_an_error_before_anything_starts(folder):
     conda_flow(folder)
     env = folder.env(PATH="/usr/bin:/bin")
-    assert "no conda is on PATH here" in folder.treadle("plan", env=env).stderr
+    assert "neither conda nor mamba nor micromamba is on PATH here" in folder.treadle("plan", env=env).stderr
     done = folder.treadle("run", exits=2, env=env)
-    assert "no conda is on PATH here" in done.stderr
+    assert "neither conda nor mamba nor micromamba is on PATH here" in done.stderr
     assert not (folder / "c.txt").exists()
     folder.treadle("run", "c", env=env)
 

@@ -34,7 +34,8 @@ _EXTRAS = {
     "args": ("docker", "singularity", "apptainer"),
     "binds": ("docker", "singularity", "apptainer"),
 }
-_TOOLS = {"conda": ("conda",), "mamba": ("micromamba", "mamba")}
+# By which programs a kind is made: whichever there is, since what they make is the same.
+_TOOLS = {"conda": ("conda", "mamba", "micromamba"), "mamba": ("micromamba", "mamba", "conda")}
 _FILES = (".yml", ".yaml", ".txt")
 _REFERENCE = re.compile(r"[a-z][a-z0-9+.-]*://")
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]+")
@@ -123,7 +124,7 @@ class Table:
         content = self._all.content(self._section, kind, value)
         if content is None:
             return None
-        lines = setup.of_conda(self._filed(value)) if kind == "conda" else setup.of_mamba(self._filed(value))
+        lines = setup.of_conda(self._filed(value))
         place = seen(prefix) if prefix else _in_cache("conda", kind, content)
         making = self._making(kind, value, place, "conda-meta", content, lines, tools)
         return Environment(
@@ -136,8 +137,7 @@ class Table:
         if content is None:
             return None
         own = self._said.get("pixi_environment", "")
-        lock = self._all.lock(self._section, f"{os.path.dirname(manifest) or '.'}/pixi.lock")
-        place = _in_cache("pixi", self._filed(manifest), own, content, lock)
+        place = _in_cache("pixi", self._filed(manifest), own, content)
         lines = setup.of_pixi(self._filed(manifest), own)
         making = self._making("pixi", own or value, place, "", content, lines, ("pixi",))
         said = (("pixi", value), *((("pixi_environment", own),) if own else ()))

@@ -87,20 +87,14 @@ def of_venv(requirements: str) -> list[str]:
 
 
 def of_conda(file: str) -> list[str]:
-    """A conda environment from an environment file, or from a list of packages (`.txt`)."""
-    verb = "create --yes" if file.endswith(".txt") else "env create"
-    return [f'"$treadle_tool" {verb} --quiet --prefix "$treadle_place" --file {quoted(file)} </dev/null']
-
-
-def of_mamba(file: str) -> list[str]:
-    """The same by mamba, or micromamba, which has another word for it."""
-    verb = "create --yes" if file.endswith(".txt") else "env create"
-    place = f'--prefix "$treadle_place" --file {quoted(file)} </dev/null'
+    """A conda environment from an environment file, or from a list of packages (`.txt`), by whichever of the
+    programs there is: micromamba has another word for it."""
+    verb = "create" if file.endswith(".txt") else "env create"
     return [
-        "case ${treadle_tool##*/} in",
-        f'  micromamba) "$treadle_tool" create --yes {place} ;;',
-        f'  *) "$treadle_tool" {verb} {place} ;;',
-        "esac",
+        "export CONDA_ALWAYS_YES=true MAMBA_ALWAYS_YES=true",
+        f"treadle_verb={shlex.quote(verb)}",
+        "case ${treadle_tool##*/} in micromamba) treadle_verb=create ;; esac",
+        f'"$treadle_tool" $treadle_verb --prefix "$treadle_place" --file {quoted(file)} </dev/null',
     ]
 
 

@@ -98,12 +98,5 @@ class Environments:
         section.error("no-environment-file", message, key, hint=hint)
         return None
 
-    def lock(self, section: Section, path: str) -> str:
-        """The digest of a lock file; nothing where there is none, for the making may write it."""
-        try:
-            return digest_file(os.path.join(section.findings.root or self._folder, path))
-        except DiskError:
-            return ""
-
     def is_folder(self, section: Section, path: str) -> bool:
         return os.path.isdir(os.path.join(section.findings.root or self._folder, path))
