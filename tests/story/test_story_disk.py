@@ -266,3 +266,27 @@ def test_a_current_folder_that_was_removed_is_told(folder, words):
     assert done.returncode in (2, 3)
     assert "Traceback" not in done.stderr
     assert done.stderr
+
+
+# A full disk of private folders
+
+
+def test_a_private_folder_that_fills_its_disk_is_told_of_and_makes_room(folder, mount: Mount):
+    disk = mount("node", "-t", "tmpfs", "-o", "size=24m", "none")
+    folder.flow("""
+        [[rules]]
+        name = "r"
+        output = ["r.txt"]
+        scratch = true
+        shell = "head -c {config.size} /dev/zero > big; echo made > {output}"
+        [config]
+        size = 30000000
+    """)
+    folder.write("profiles/node.toml", f'[cluster]\nbackend = "local"\nscratch_dir = "{disk}"\n')
+    folder.treadle("run", "--profile", "node", exits=1)
+    said = folder.treadle("logs", "r").stdout
+    assert f"hardly anything is free on the file system of '{disk}/treadle-" in said
+    assert "removed, to make room" in said
+    assert list(disk.iterdir()) == []
+    folder.treadle("run", "--profile", "node", "size=1000")
+    assert folder.read("r.txt") == "made\n"

@@ -115,6 +115,18 @@ def test_an_output_that_was_not_made_fails_as_it_does_without_scratch(folder):
     assert len(private(folder)) == 1
 
 
+def test_a_task_that_is_run_by_hand_has_a_folder_that_is_none_of_the_attempts(folder):
+    flow(folder, "pwd; echo clue > clue.txt; cat {input} > {output}; test -e good")
+    folder.treadle("exec", "r", exits=1)
+    (by_hand,) = private(folder)
+    folder.treadle("run", exits=1)
+    assert len(private(folder)) == 2
+    assert by_hand in private(folder)
+    folder.treadle("exec", "r", exits=1)
+    assert by_hand not in private(folder)
+    assert len(private(folder)) == 2
+
+
 def test_each_attempt_begins_in_an_empty_folder(folder):
     tries = folder / "tries"
     shell = f"echo x >> {tries}; test ! -e seen; touch seen; test $(wc -l < {tries}) -eq 2"

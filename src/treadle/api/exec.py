@@ -21,7 +21,7 @@ from treadle.decide.look import place_of
 from treadle.engine.backend import Submission
 from treadle.engine.budget import Budget, impossible
 from treadle.engine.compose import ATTEMPT, Composed, Place, compose, environment
-from treadle.engine.scratch import scratch_of
+from treadle.engine.scratch import Scratch, scratch_of
 from treadle.plan.select import select
 from treadle.plan.task import Command, ScheduledTask
 from treadle.plan.tokens import shown
@@ -146,7 +146,7 @@ def _submission(planned: Planned, task: ScheduledTask, budget: Budget) -> Submis
         place,
         text_file=f"{aside}/text.sh",
         input_list=f"{aside}/inputs",
-        scratch=scratch_of(task, place, planned.plan.name, RunFolder(aside), 0),
+        scratch=_scratch(planned, task, place, aside),
     )
     _write_aside(aside, task, made)
     added = environment(task, resources, place, run="", n=0, secrets=secrets_of(planned.workflow))
@@ -162,6 +162,12 @@ def _submission(planned: Planned, task: ScheduledTask, budget: Budget) -> Submis
         log=os.devnull,
         resources=resources,
     )
+
+
+def _scratch(planned: Planned, task: ScheduledTask, place: Place, aside: str) -> Scratch | None:
+    """A private folder that is none of the attempts', which would be removed with it."""
+    found = scratch_of(task, place, planned.plan.name, RunFolder(aside), 0)
+    return None if found is None else replace(found, key=f"{found.key}-exec")
 
 
 def _write_aside(folder: str, task: ScheduledTask, made: Composed) -> None:

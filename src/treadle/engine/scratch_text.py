@@ -122,8 +122,10 @@ treadle_space() {
     read -r treadle_line
     read -r treadle_device treadle_size treadle_used treadle_free treadle_line
     case $treadle_free in '' | *[!0-9]*) return 0 ;; esac
-    [ "$treadle_free" -ge 16384 ] ||
+    [ "$treadle_free" -ge 16384 ] || {
       treadle_say "hardly anything is free on the file system of '$1' on $(uname -n)"
+      return 1
+    }
   }
 }
 """
@@ -165,8 +167,10 @@ if [ "$treadle_status" -eq 0 ]; then
 fi
 if [ "$treadle_status" -eq 0 ] && [ -z "$treadle_lacking" ]; then
   cd / && treadle_remove "$treadle_root"
+elif ! treadle_space "$treadle_root"; then
+  treadle_say 'its private folder is removed, to make room'
+  cd / && treadle_remove "$treadle_root"
 else
-  treadle_space "$treadle_root"
   treadle_say "its private folder is kept until the next attempt:" \
     "'$treadle_root/$treadle_work' on $(uname -n)"
 fi

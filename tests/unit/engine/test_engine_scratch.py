@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from treadle.base.layout import RunFolder
+from treadle.base.layout import RunFolder, beside_target
 from treadle.engine.compose import Composed, Place, compose
-from treadle.engine.scratch import scratch_of
+from treadle.engine.scratch import clear_scratch, scratch_key, scratch_of
 from treadle.plan.task import Command, Policy, Resources
 from treadle.testing.plans import task
 
@@ -91,6 +91,7 @@ def test_a_full_disk_is_said_in_words(tmp_path: Path) -> None:
     ended = done(tmp_path, composed(tmp_path, "false"), PATH=f"{fakes}:{os.environ['PATH']}")
     assert ended.returncode == 1
     assert "hardly anything is free on the file system of" in ended.stderr
+    assert kept(tmp_path) == []  # else nobody could go on there
 
 
 def test_outputs_that_cannot_be_put_in_place_fail_the_attempt_and_leave_nothing_beside(
@@ -143,3 +144,19 @@ def test_hostile_names_are_quoted(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "-n").read_text() == "in\n"
     assert not (tmp_path / "x").exists()
+
+
+def test_what_a_killed_attempt_left_is_removed_and_nothing_of_others(tmp_path: Path) -> None:
+    killed = composed(tmp_path, "touch out; kill -KILL $PPID; sleep 60", outputs=("out/x",))
+    (tmp_path / "out").mkdir()
+    other = tmp_path / ".treadle/scratch/treadle-0123456789abcdef.r.9.xyz"
+    other.mkdir(parents=True)
+    child = subprocess.Popen(killed.argv, cwd=tmp_path, start_new_session=True)
+    child.wait(timeout=60)
+    os.killpg(child.pid, signal.SIGKILL)
+    beside = tmp_path / "out" / f"{beside_target(scratch_key(str(tmp_path), 'out/x'))}0"
+    beside.write_text("half")
+    assert len(kept(tmp_path)) == 2
+    clear_scratch(str(tmp_path), "out/x", ("out/x",))
+    assert kept(tmp_path) == [other.name]
+    assert os.listdir(tmp_path / "out") == []
