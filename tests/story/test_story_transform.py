@@ -205,3 +205,29 @@ def test_it_is_the_same_on_a_scheduler(folder, fake_cluster):
     assert folder.read("out.txt") == LINES.upper()
     assert folder.read("picked.txt") == "name\na1\nb1\n"
     assert folder.will_run() == set()
+
+
+def test_forcing_a_rule_makes_its_pieces_again_and_no_others(folder):
+    text = (
+        BY_LETTER.replace("cleanup = true", "").replace("in.txt", "in/{s}.txt").replace("out.txt", "{s}.txt")
+    )
+    folder.flow('[[values]]\nname = "s"\nvalues = ["x", "y"]\n' + text)
+    folder.write("in/x.txt", "a1\nb1\n")
+    folder.write("in/y.txt", "a1\nb1\n")
+    folder.treadle("run")
+    wanted = {"pick.map/s=x,letter=a", "pick.map/s=x,letter=b", "pick/s=x"}
+    assert folder.will_run("--force", "pick/s=x") == wanted
+    assert folder.will_run("--force", "pick.map/s=x,letter=a") == {"pick.map/s=x,letter=a"}
+
+
+def test_parts_may_ask_for_resources_of_their_own(folder):
+    folder.flow(UPPER)
+    folder.write("in.txt", LINES)
+    settings = ("upper.threads=2", "upper.map.memory=1G", "upper.cut.time_limit=1h")
+    plan = folder.plan(*(word for one in settings for word in ("--set", one)))
+    asked = {task["rule"]: task["resources"] for task in plan["tasks"]}
+    assert asked["upper"] == {"threads": 2}
+    assert asked["upper.map"] == {"threads": 2, "memory": 2**30}
+    assert asked["upper.cut"] == {"threads": 2, "time_limit": 3600}
+    refused = folder.treadle("plan", "--set", "upper.mpa.memory=1G", exits=2)
+    assert "there is no rule 'upper.mpa'" in refused.stderr

@@ -22,7 +22,7 @@ from treadle.decide.decide import decide
 from treadle.decide.facts import Facts, gather
 from treadle.decide.protected import overwritten
 from treadle.decide.reason import Decision
-from treadle.plan.select import select
+from treadle.plan.select import select, with_pieces
 from treadle.plan.task import Resources, ScheduledPlan
 from treadle.records.past import Past
 from treadle.rules.schema import Rule, Workflow
@@ -177,7 +177,7 @@ def decided(
             from treadle.api.modules import rules_of_modules  # not for those who select nothing by it
 
             targets = (*targets, *rules_of_modules(request.modules, planned.workflow, planned.plan))
-        forced = _forced(planned, targets)
+        forced = with_pieces(planned.plan, _forced(planned, targets))
     selected = planned.selected
     options = DecideOptions(
         selected=selected if selected is not None and len(selected) < len(planned.plan.tasks) else None,

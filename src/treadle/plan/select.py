@@ -42,6 +42,21 @@ def select(
     return graph.upstream(plan, found) if upstream else frozenset(found)
 
 
+def with_pieces(plan: ScheduledPlan, tasks: frozenset[str]) -> frozenset[str]:
+    """The tasks, and those that make pieces for them: parts of a rule are named `RULE.map` and `RULE.cut`."""
+    found = set(tasks)
+    for task in tasks:
+        begin = f"{plan.tasks[task].rule}."
+        waiting = [task]
+        while waiting:
+            more = [
+                need for need in plan.tasks[waiting.pop()].needs if plan.tasks[need].rule.startswith(begin)
+            ]
+            waiting += [need for need in more if need not in found]
+            found.update(more)
+    return frozenset(found)
+
+
 def path_of(plan: ScheduledPlan, target: str, workdir: str) -> str:
     """A path that a person names, as the plan spells it: relative where it leads below the work folder."""
     path = target if is_url(target) else normal(target)

@@ -100,7 +100,8 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One `[[rules]]` table. `places` gives the place of each key that stands in it.
 
     `secrets` are the variables of sensitive values that the prelude before its commands reads. `scatter` and
-    `transform` are written out as further rules (`rules.parts`), which have `own` values instead.
+    `transform` are written out as further rules (`rules.parts`), which have `own` values instead; for those
+    that are set apart by a profile or `--set`, `part_resources` has resources and memory as written.
     `module` is the number of the included file that it stands in (0: the workflow file), `extends` the rule
     that it takes fields of, `pin` the token of the folder in which its script lies (empty: the workflow's).
     `manifest` is set on a checkpoint rule, and `adds` is what it may add to (empty: anything).
@@ -138,6 +139,7 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     metadata: dict[str, Any] = {}  # `rule_metadata`, for the report
     scatter: Scatter | None = None
     transform: Transform | None = None
+    part_resources: dict[str, tuple[Resources, str]] = {}
     own: OwnValues | None = None
     place: Place = Place()
     places: dict[str, Place] = {}

@@ -10,6 +10,7 @@ from treadle.rules.file.cross_checks import check_rules
 from treadle.rules.file.extends import Table, extended
 from treadle.rules.file.naming import joined, meant
 from treadle.rules.file.references import references, with_references
+from treadle.rules.file.rule_parts import PARTS
 from treadle.rules.file.rule_table import rule
 from treadle.rules.file.views import View, shared_pools
 from treadle.rules.profile.overrides import Override, check_overrides
@@ -43,7 +44,8 @@ def read_rules(
     templates = {one.name for one in tables if one.template}
     check_rules(read, templates, shared_pools([view.part for view in views]), findings)
     rules = tuple([one for one in read if one.name not in templates])
-    check_overrides(overrides, [one.name for one in rules], findings)
+    parts = [f"{one.name}.{part}" for one in rules if one.transform for part in PARTS]
+    check_overrides(overrides, [one.name for one in rules] + parts, findings)
     return rules
 
 

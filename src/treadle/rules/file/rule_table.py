@@ -14,7 +14,7 @@ from treadle.plan.task import CHECKSUMS, Policy, Shell
 from treadle.rules.environment.choose import Choice
 from treadle.rules.file.checkpoint_fields import checkpoint
 from treadle.rules.file.naming import joined
-from treadle.rules.file.rule_parts import scatter, transform
+from treadle.rules.file.rule_parts import PARTS, scatter, transform
 from treadle.rules.file.rule_paths import fan_in, files
 from treadle.rules.file.rule_values import envvars, metadata, params
 from treadle.rules.profile.overrides import Override, overridden
@@ -99,6 +99,10 @@ def rule(section: Section, house: House, *, extends: str = "", template: bool = 
         metadata=metadata(section, got),
         scatter=scatter(section, got, outputs),
         transform=transform(section, got, outputs, house.shell),
+        part_resources={
+            part: overridden(f"{name}.{part}", asked, memory_text, house.overrides)
+            for part in (PARTS if "transform" in got and house.overrides else ())
+        },
         place=section.place(),
         places=_places(section),
         **{key: got[key] for key in _TEXTS if key in got},

@@ -216,9 +216,15 @@ class _Writer:
     def _part(self, name: str, key: str, **changes: object) -> Rule:
         """A part that is not the rule itself: its files are only pieces, and go when that was asked for."""
         rule = self.rule
+        same = (rule.resources, rule.memory_text)
+        resources, memory_text = rule.part_resources.get(name.rpartition(".")[2], same)
         return replace(
             rule,
             name=name,
+            resources=resources,
+            memory_text=memory_text,
+            manifest="",
+            adds=(),
             temporary=self.said.cleanup,
             temp_output=(),
             protected=(),
