@@ -18,8 +18,21 @@ from hypothesis import strategies as st
 from treadle.api.check import check
 from treadle.api.pipe import Request
 from treadle.base.errors import WorkflowError
+from treadle.base.place import Diagnostic
 from treadle.cli.words import shortened
-from treadle.rules.toml.fields import DECLARED, INCLUDE, PARTITION, PROFILE, TOP, Field, Fields, Kind, Top
+from treadle.rules.expand.manifest import read_manifest
+from treadle.rules.toml.fields import (
+    DECLARED,
+    INCLUDE,
+    PARTITION,
+    PROFILE,
+    REENTRY,
+    TOP,
+    Field,
+    Fields,
+    Kind,
+    Top,
+)
 from treadle.rules.toml.format import formatted
 
 CORPUS = sorted((Path(__file__).parents[1] / "corpus").glob("*/main.oxoflow"))
@@ -278,3 +291,30 @@ def codes_of(text: str) -> list[tuple[str, str, str]]:
         Path(folder, "main.oxoflow").write_text(text)
         found = check(Request(file=f"{folder}/main.oxoflow"))
     return sorted((one.code, one.place.table, one.place.key) for one in (*found.errors, *found.warnings))
+
+
+MANIFEST = b"""[reentry]
+group = "found"
+sample = ["S1", "S2"]
+pairs = [{ pair_id = "P1", experiment = "S1", control = "S2", age = 7 }]
+[reentry.values]
+chunk = [1, 2, "x"]
+"""
+REENTRIES = table(REENTRY).map(lambda given: toml({"reentry": given}))
+SPOILED = st.tuples(st.integers(0, len(MANIFEST)), ODD_BYTES).map(
+    lambda odd: MANIFEST[: odd[0]] + odd[1] + MANIFEST[odd[0] :]
+)
+EXTENDED = st.sampled_from([(), ("sample",), ("values.chunk", "pairs")])
+
+
+@given(REENTRIES | SPOILED | st.binary(max_size=50), EXTENDED)
+@fuzz(120)
+def test_any_manifest_is_read_or_refused(data: bytes, extends: tuple[str, ...]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "found.toml").write_bytes(data)
+        found: tuple[Diagnostic, ...] = ()
+        try:
+            read_manifest(folder, "found.toml", extends, {})
+        except WorkflowError as error:
+            found = error.diagnostics
+    assert all(one.code and len(str(shortened(one))) < LONGEST for one in found)
