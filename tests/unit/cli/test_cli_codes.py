@@ -24,17 +24,10 @@ SHOWN = [one for one in CODES.values() if one.flow]
 # No short text shows them: bytes that are no text, what is too large, other files, other machines.
 NOT_SHOWN = {
     *("cannot-fetch", "unknown-ref", "pin-not-asked"),
-    *("hidden-pieces", "too-many-includes"),
+    "too-many-includes",
     *("no-file", "cannot-read", "not-utf8", "nul-character", "too-deep", "too-long", "not-text"),
-    *("not-yet", "no-value", "bad-file-name", "folder-of-outputs", "beyond-site", "cut-by-site"),
-    *(
-        "bad-path",
-        "no-script",
-        "missing-script",
-        "duplicate-task",
-        "two-spellings",
-        "gather-skipped",
-    ),
+    *("not-yet", "no-value", "bad-file-name", "beyond-site", "cut-by-site"),
+    *("bad-path", "duplicate-task", "two-spellings", "gather-skipped"),
 }
 # Of other commands than `check`, and of runs.
 ELSEWHERE = {

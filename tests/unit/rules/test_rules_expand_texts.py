@@ -164,3 +164,8 @@ def test_an_empty_config_value_does_not_turn_a_path_to_the_root() -> None:
     found = error('[config]\ndir = ""\n' + rule('output = ["{config.dir}/o"]', 'shell = "x"'))
     assert found.code == "empty-config"
     assert "'/o'" in found.message
+
+
+def test_a_script_that_begins_with_an_empty_word_is_told_before_anything_runs() -> None:
+    found = error(SAMPLES + rule(OUT, """script = "'' {output}\""""), SCRIPTS)
+    assert (found.code, found.place.key) == ("no-script", "script")

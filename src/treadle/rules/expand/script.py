@@ -49,6 +49,14 @@ class Script(Struct, frozen=True):
         words = self.template.render(filling, problems)
         if not words:
             return (), ""
+        if not words[0]:
+            hint = "begin it with the path of the script"
+            problem = Diagnostic(
+                "no-script", "the text of 'script' begins with an empty word", self.place, hint
+            )
+            if problem not in problems:
+                problems.append(problem)
+            return (), ""
         file = located(words[0], self.home)
         before = self.interpreter or self._by_ending(words[0], problems)
         return (*before, file, *words[1:]), file
