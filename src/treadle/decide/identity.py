@@ -17,7 +17,7 @@ from itertools import zip_longest
 
 from treadle.base.digest import blake2b
 from treadle.plan.environment import Environment
-from treadle.plan.task import Command, ScheduledTask, Shell
+from treadle.plan.task import Command, Policy, ScheduledTask, Shell
 from treadle.plan.tokens import unpinned
 from treadle.records.event import Evidence, FileRecord
 
@@ -66,9 +66,8 @@ def surely_same(task: ScheduledTask, evidence: Evidence) -> bool:
         and len(text) < SHOWN
         and evidence.identity_format == FORMAT
         and not task.command.script
-        and task.policy.environment is None
         and _is_bare(task.command)
-        and evidence.identity.endswith(_BARE + _shell_part(task.policy.shell))
+        and evidence.identity.endswith(_bare_end(task.policy))
     )
 
 
@@ -119,6 +118,13 @@ def shown_environment(environment: Environment | None) -> tuple[tuple[str, str],
 def hooked(command: Command) -> bool:
     """The command has a hook."""
     return bool(command.pre_exec or command.on_success or command.on_failure)
+
+
+def _bare_end(policy: Policy) -> str:
+    """What the identity of a command ends in that has nothing beside itself but its shell and environment."""
+    environment = policy.environment
+    end = _BARE + _shell_part(policy.shell)
+    return end if environment is None else f"{end}.{_environment_part(environment)}"
 
 
 def _is_bare(command: Command) -> bool:

@@ -152,3 +152,16 @@ def test_how_an_environment_is_entered_and_where_it_is_made_are_not_of_the_ident
     }
     assert {inside(**{name: value}) for name, value in others.items()} == {inside()}
     assert others.keys() | {"kind", "said", "content"} == set(Environment.__struct_fields__)
+
+
+def test_the_short_way_to_an_equal_identity_sees_the_environment():
+    task = replace(TASK, policy=Policy(environment=INSIDE))
+    evidence = take(task, {}, {})
+    assert surely_same(task, evidence)
+    assert not surely_same(TASK, evidence)
+    assert not surely_same(task, take(TASK, {}, {}))
+    other = replace(INSIDE, content="2" * 64)
+    assert not surely_same(replace(TASK, policy=Policy(environment=other)), evidence)
+    assert not surely_same(
+        replace(TASK, policy=Policy(environment=INSIDE, shell=Shell(strict=True))), evidence
+    )

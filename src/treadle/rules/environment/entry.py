@@ -44,6 +44,17 @@ _NO_COLON = (
     'treadle_fail "an environment cannot stand in $treadle_prefix, for it has a colon" ;; esac'
 )
 
+# Ends the container when nobody holds the other end of its stdin any more. macOS has no setsid(1).
+_WATCH = r"""
+treadle_watch() {
+  trap '' HUP INT TERM
+  session=(setsid)
+  command -v setsid >/dev/null || session=(perl -e 'use POSIX; POSIX::setsid(); exec @ARGV' --)
+  exec env -u TREADLE_ATTEMPT "${session[@]}" sh -c 'cat >/dev/null; exec "$0" kill "$1"' \
+    "$treadle_tool" "$treadle_name"
+}
+""".strip()
+
 _BECOME = 'exec "$@"'
 
 
@@ -130,8 +141,8 @@ def in_docker(
         *_temporary("--volume"),
         *([f'if [ -n "${{CUDA_VISIBLE_DEVICES-}}" ]; then {device}; else {every}; fi'] if gpus else []),
         f"treadle_args+=({' '.join([*binds, *map(shlex.quote, args)])})" if args or binds else "",
-        "exec 3> >(trap '' HUP INT TERM; exec env -u TREADLE_ATTEMPT setsid sh -c "
-        '\'cat >/dev/null; exec "$0" kill "$1"\' "$treadle_tool" "$treadle_name" >/dev/null 2>&1)',
+        _WATCH,
+        "exec 3> >(treadle_watch >/dev/null 2>&1)",
         become=f'exec "$treadle_tool" run "${{treadle_args[@]}}" {quoted(image)} "$@"',
     )
 
