@@ -7,6 +7,7 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from treadle.decide.reason import Answer, Forced, NeverRan, OutputNeeded, Upstream, Verdict
 from treadle.engine.budget import Budget
@@ -36,7 +37,7 @@ from treadle.engine.news import (
 )
 from treadle.engine.node import State
 from treadle.engine.state import Machine, Settings
-from treadle.plan.task import Policy, Resources, ScheduledPlan, ScheduledTask, Where
+from treadle.plan.task import ExecutionGroup, Policy, Resources, ScheduledPlan, ScheduledTask, Where
 from treadle.records.event import End, EndReason, Outcome, RunEnded, TaskSettled
 from treadle.testing import plans
 
@@ -82,6 +83,13 @@ def random_tasks(size: int, chance: Random) -> list[ScheduledTask]:
     return made
 
 
+def lines(made: list[ScheduledTask], chance: Random) -> tuple[ExecutionGroup, ...]:
+    """Execution groups that agree with the order of the plan."""
+    rules = [one.rule for one in made if one.call is None]
+    chosen = [[rule for rule in rules if chance.random() < 0.4] for _ in range(chance.choice([0, 0, 1, 2]))]
+    return tuple(ExecutionGroup(f"line{at}", tuple(rules)) for at, rules in enumerate(chosen) if rules)
+
+
 def batches(made: list[ScheduledTask], chance: Random) -> list[list[ScheduledTask]]:
     """The tasks as they arrive: all at once, or one part after the other."""
     cuts = sorted(chance.sample(range(len(made) + 1), min(len(made), chance.choice([0, 0, 1, 2, 4]))))
@@ -120,7 +128,8 @@ class World:
         self.seen: dict[str, tuple[int, int]] = {}
         self.exit: int | None = None
         self.steps = 0
-        plan = self.arrives(first)
+        self.lines = lines(first, chance)
+        plan = replace(self.arrives(first), sequences=self.lines)
         self.tell(Opened(plan, plans.decision(plan, verdicts), more=not self.sealed))
 
     def arrives(self, batch: list[ScheduledTask]) -> ScheduledPlan:
@@ -141,6 +150,7 @@ class World:
                         assert need in self.arrived
                         well = self.ends.get(need) in WELL or self.answers[need].verdict in WELL
                         assert well, f"{task.id} starts before {need} ended well"
+                    self.check_line(task.rule)
                     self.launched.append(command)
                 case Examine():
                     self.examine.append(command)
@@ -162,6 +172,16 @@ class World:
                     pass
         self.check_resources()
         self.check_states()
+
+    def check_line(self, rule: str) -> None:
+        """What stands before a rule in an execution group has ended, or is done but for removed outputs."""
+        for line in self.lines:
+            for before in line.rules[: line.rules.index(rule)] if rule in line.rules else ():
+                answer = self.answers[before]
+                sleeps = any(isinstance(one, OutputNeeded) for one in answer.reasons)
+                assert before in self.ends or answer.verdict in WELL or sleeps, (
+                    f"{rule} starts before {before}"
+                )
 
     def check_resources(self) -> None:
         used: Counter[str] = Counter()

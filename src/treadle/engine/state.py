@@ -289,8 +289,8 @@ class Machine(Ending):
             self._begin(node)
         elif node.buried:
             self._dormant[news.task] = node
+            self._pass(node)  # first: who is released may wake it
             self._release_dependents(node)
-            self._pass(node)
         else:
             self._settle(node, End.UNCHANGED, evidence=news.evidence)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from treadle.decide.reason import Answer, Upstream, Verdict
+from treadle.decide.reason import Answer, OutputNeeded, Upstream, Verdict
 from treadle.engine.budget import Budget
 from treadle.engine.news import Ended, Examine, Examined, Finish, Launch, News, Opened, Order, Started
 from treadle.engine.state import Machine, Settings
@@ -132,3 +132,13 @@ def test_a_request_that_grew_beyond_a_ceiling_takes_all_of_it():
     budget = Budget(ceilings=Ceilings(threads=4, memory=10, jobs=3), pools=(("db", 2),))
     _, demand = budget.weigh(task("a"), Resources(threads=9, memory=99, groups=(("db", 1),)))
     assert demand == (9, 99, 0, 1, 4, 10, 1)
+
+
+def test_a_task_that_is_woken_stands_in_line_again():
+    buried = {"b1": Answer(Verdict.WILL_RUN, (OutputNeeded("x"),), may_cut_off=True)}
+    drive = Drive(task("a"), task("b"), task("c", 1, "b1"), line=("a", "b", "c"), answers=buried)
+    (asked,) = [one for one in drive.orders if isinstance(one, Examine)]
+    assert drive.launched == ["a1"]
+    assert drive.tell(Examined(asked.task.id, asked.round, ())) == []
+    assert drive.end("a1") == ["b1"]
+    assert drive.end("b1") == ["c1"]

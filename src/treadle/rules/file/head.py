@@ -19,6 +19,7 @@ from treadle.rules.toml.section import Section, clip
 from treadle.rules.toml.tables import Tables
 
 _FORMAT = "1.0"
+_NAMELESS = 'give it one: [workflow] name = "..."; a file that another one includes is checked with that one'
 _KEPT = ("report", "citation", "reference_db", "metadata")
 # Wildcards that a pattern of discovery must hold.
 _MUST_HOLD = {"sample_pattern": ("sample",), "pairs_pattern": ("pair_id", "experiment", "control")}
@@ -47,7 +48,7 @@ def read_head(tables: Tables, layers: Layers) -> Head:
     section = tables.one("workflow")
     got = take(section, WORKFLOW, "[workflow]")
     if "name" not in section.table:
-        section.error("missing-key", "the workflow has no name", hint='give it one: [workflow] name = "..."')
+        section.error("missing-key", "the workflow has no name", hint=_NAMELESS)
     defaults = layered(layers.of("defaults", tables.one("defaults")), DEFAULTS, "[defaults]")
     return _head(tables, section, got, defaults, None)
 
