@@ -129,14 +129,6 @@ SHAPE = {
     "rules of one name": Case(
         rule("a") + rule("a"), [("main.oxoflow:9 [rules.a.name]", "two rules are named 'a'")]
     ),
-    "fields of later versions": Case(
-        rule("a", 'checksum = "md5"\ncheckpoint = true\nprotected_output = ["a"]\n'),
-        [
-            ("main.oxoflow:6 [rules.a.checksum]", "does not have 'checksum' yet"),
-            ("main.oxoflow:7 [rules.a.checkpoint]", "has no 'checkpoint_manifest'"),
-            ("main.oxoflow:8 [rules.a.protected_output]", "does not have 'protected_output' yet"),
-        ],
-    ),
     "files and rules that are not there": Case(
         '[[include]]\npath = "x.oxoflow"\n' + rule("a", 'extends = "b"\n'),
         [
