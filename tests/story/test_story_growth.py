@@ -405,3 +405,79 @@ shell = "cat {input} > {output}"
     folder.treadle("run")
     assert folder.read("out") == "ab"
     assert rules_of(folder.plan()["tasks"], runs=True) == set()
+
+
+# In one plan with rules that find work themselves
+
+FINDS = """
+import pathlib
+from treadle import StepSpec
+
+def part(name):
+    return StepSpec(f"part_{name}", fn=lambda out: pathlib.Path(out).write_text(name) and None)
+
+def grow(names):
+    parts = [part(name) for name in names]
+    return [*parts, StepSpec("all", deps=parts, fn=lambda out: None, grow=lambda value: part("late"))]
+
+low = StepSpec("low", fn=lambda out: 1)
+look = StepSpec("look", deps=[low], fn=lambda out: ["a", "b"], grow=grow)
+apart = StepSpec("apart", fn=lambda out: 1, isolation="process", grow=lambda value: part("apart"))
+steps = [look, apart]
+"""
+CHECKPOINT = """
+[[steps]]
+module = "steps.py"
+
+[[rules]]
+name = "cut"
+input = ["words"]
+output = ["parts"]
+checkpoint = true
+checkpoint_manifest = "found.toml"
+checkpoint_extends = ["values.part"]
+shell = '''
+mkdir {output}
+split -l 1 {input} {output}/
+{ echo "[reentry.values]"; echo "part = ["; (cd {output} && printf '"%s",\\n' *); echo "]"; } > found.toml
+'''
+
+[[rules]]
+name = "shout"
+input = ["parts/{part}"]
+output = ["loud/{part}"]
+shell = "cat {input} {step.low} > {output} || cat {input} > {output}"
+"""
+EVERYTHING = {"cut", "shout", "@look", "@apart", "@part_a", "@part_b", "@part_apart", "@all", "@part_late"}
+
+
+def test_steps_grow_beside_rules_that_find_work(folder: Folder) -> None:
+    folder.write("steps.py", FINDS)
+    folder.write("words", "one\ntwo\n")
+    folder.flow(CHECKPOINT)
+    first = folder.plan()
+    assert rules_of(first["tasks"], runs=True) == {"cut", "@low", "@look", "@apart"}
+    assert len(first["discovered"]["growing"]) == 2
+    folder.treadle("run")
+    told = folder.plan()
+    assert rules_of(told["tasks"], runs=True) == set()
+    assert rules_of(told["tasks"], runs=False) >= EVERYTHING
+    assert "nothing to do" in folder.treadle("run").stderr
+    folder.write("words", "one\ntwo\nthree\n")
+    assert rules_of(folder.plan()["tasks"], runs=True) == {"cut"}
+    assert "2 done" in folder.treadle("run").stderr  # it and the one word more
+    assert rules_of(folder.plan()["tasks"], runs=True) == set()
+
+
+def test_a_step_that_cannot_grow_beside_such_rules_is_told(folder: Folder) -> None:
+    folder.write("steps.py", FINDS.replace('part("apart")', "1 / 0"))
+    folder.write("words", "one\n")
+    folder.flow(CHECKPOINT)
+    told = folder.treadle("run", "--keep-going", exits=1).stderr
+    assert "grow of step apart_" in told
+    assert "ZeroDivisionError" in told
+    assert "1 failed" in told
+    assert "grow of step apart_" in folder.treadle("plan", exits=2).stderr
+    folder.write("steps.py", FINDS)
+    folder.treadle("run")
+    assert rules_of(folder.plan()["tasks"], runs=True) == set()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -89,6 +89,54 @@ class Modules:
             for one in self._loaded
             for step in ([s for t in targets for s in one.names.find(t)] if targets else one.steps)
         ]
+
+    def more_drafts(
+        self,
+        rules: Iterable[Draft],
+        before: StepDrafts,
+        made: Collection[str],
+        pending: Collection[str],
+    ) -> StepDrafts:
+        """The drafts from `before`, and those of steps that the rules read besides, or that have grown since.
+
+        `made` are the tasks that ran meanwhile, and `pending` those that are still to end: what these had
+        grown before does not count.
+        """
+        read = {folder for draft in rules for path in draft.inputs for folder in _and_above(path)}
+        book, seen, roots = before.book, dict(before.seen), list(before.roots)
+        drafts, parents = list(before.drafts), dict(before.parents)
+        looks = {task: Looker(self._loaded[0].places) for task in made if task in seen}
+        seen.update((task, look(book[task].spec, book[task].path)) for task, look in looks.items())
+        taken = {
+            book[task].path: book[task].spec.name_with_hash
+            for task in seen
+            if book[task].spec.override_output_path is not None
+        }
+        for one in self._loaded:
+            names = _names(one.steps, one.places)
+            born = [
+                step
+                for step in names.every
+                if (parent := names.parents.get(step.task_id)) is not None and parent not in pending
+            ]
+            needed = [step for path, step in names.by_path().items() if path in read]
+            expanded = expand_steps(
+                dict.fromkeys(step for step in (*born, *needed) if step.task_id not in seen),
+                look=Looker(one.places),
+                prefix=one.places.prefix,
+                workdir=self._workdir,
+                client_is_local=one.places.client_is_local,
+                known=frozenset(seen),
+                book=book,
+                taken=taken,
+            )
+            see_possible(expanded.drafts, book, expanded.seen)
+            paths_of = {draft.call.identity: draft.call.path for draft in drafts if draft.call is not None}
+            drafts += with_made_inputs(expanded.drafts, book, paths_of)
+            seen.update(expanded.seen)
+            roots += expanded.targets
+            parents.update({**names.parents, **expanded.parents})
+        return StepDrafts(tuple(drafts), book, seen, tuple(roots), parents)
 
     def drafts(self, rules: Iterable[Draft], request: Request) -> StepDrafts:
         """Drafts of all steps that the files list, that the rules read, or that the request names."""

@@ -140,7 +140,7 @@ def plan_of(request: Request) -> Planned:
     if finds:
         from treadle.api.reentry import on_base  # workflows without checkpoint rules do not need it
 
-        planned = on_base(planned, expansion, listing, selection, modules, request)
+        planned = on_base(planned, expansion, listing, selection, modules, steps, request)
     if request.strict and planned.warnings:
         raise WorkflowError(replace(one, severity=Severity.ERROR) for one in planned.warnings)
     return planned

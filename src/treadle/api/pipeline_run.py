@@ -106,6 +106,8 @@ def _carried(
 
 def mixed_run(session: Session, view: View, request: Request, options: RunOptions, front: Front) -> RunReport:
     """Carry out a plan of rules and steps, some of which may grow."""
+    if view.planned is not None:  # there are checkpoint rules: what grows comes with what these find
+        return carry_out(session, view, options, front)
     route = _route(view.workflow, places_of(request, view.workdir), force=_all_forced(request))
     return _carried(session, view, options, front, growth_of(view, route, session, lambda more: None))
 

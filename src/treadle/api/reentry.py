@@ -32,7 +32,7 @@ from treadle.rules.schema import Workflow
 from treadle.rules.selection import Selection
 
 if TYPE_CHECKING:
-    from treadle.api.mixed import Modules
+    from treadle.api.mixed import Modules, StepDrafts
 
 DEEPEST = 32  # how deep a task may be: one more than the checkpoint task that found its values
 
@@ -49,6 +49,7 @@ class Base(Struct, frozen=True, kw_only=True):
     modules: Modules | None
     request: Request
     stratum: Stratum
+    steps: StepDrafts | None = None
     found: tuple[Found, ...] = ()
     lost: tuple[str, ...] = ()
 
@@ -59,6 +60,7 @@ def on_base(
     listing: Listing,
     selection: Selection,
     modules: Modules | None,
+    steps: StepDrafts | None,
     request: Request,
 ) -> Planned:
     """The plan of a workflow that has checkpoint rules, as it is before anything was found."""
@@ -69,12 +71,19 @@ def on_base(
         modules=modules,
         request=request,
         stratum=ground(expansion.drafts),
+        steps=steps,
     )
     return _selected(replace(planned, base=base))
 
 
-def grown(planned: Planned, found: Sequence[Found]) -> Planned:
-    """The plan with what was found besides. Raises WorkflowError and PlanError where that makes no plan."""
+def grown(
+    planned: Planned, found: Sequence[Found], made: Collection[str] = (), pending: Collection[str] = ()
+) -> Planned:
+    """The plan with what was found besides, and what steps have grown. `made` are the tasks that ran in this
+    run, `pending` those that have not ended in it.
+
+    Raises WorkflowError, StepError and PlanError where that makes no plan.
+    """
     base = planned.base
     assert base is not None
     kept = graph.upstream(planned.plan, [one.task for one in found])
@@ -82,7 +91,9 @@ def grown(planned: Planned, found: Sequence[Found]) -> Planned:
     expansion = expand(base.workflow, base.listing, base.selection, found=known)
     stratum = on_top(base.stratum, kept, expansion.drafts, found)
     expansion = replace(expansion, drafts=tuple(stratum.drafts.values()))
-    steps = None if base.modules is None else base.modules.drafts(expansion.drafts, base.request)
+    steps = base.steps
+    if base.modules is not None and steps is not None:
+        steps = base.modules.more_drafts(expansion.drafts, steps, made, pending)
     plan = built(base.workflow, expansion, planned.workdir, steps.drafts if steps else ())
     after = replace(
         planned,
@@ -92,7 +103,7 @@ def grown(planned: Planned, found: Sequence[Found]) -> Planned:
         seen=steps.seen if steps else planned.seen,
         roots=steps.roots if steps else planned.roots,
         parents=steps.parents if steps else planned.parents,
-        base=replace(base, stratum=stratum, found=known),
+        base=replace(base, stratum=stratum, found=known, steps=steps),
     )
     return _selected(after)
 
@@ -104,7 +115,7 @@ def settled(view: View, look: Callable[[Planned], View], pending: Collection[str
     Raises as `grown` does, and OptionError for a target that names nothing.
     """
     while view.planned is not None and (found := _standing(view, pending)):
-        view = look(grown(view.planned, found))
+        view = look(grown(view.planned, found, (), pending))
     planned = view.planned
     if planned is not None and planned.base is not None and planned.base.lost and not open_checkpoints(view):
         select(planned.plan, planned.base.lost, workdir=planned.workdir)
@@ -112,11 +123,11 @@ def settled(view: View, look: Callable[[Planned], View], pending: Collection[str
 
 
 def open_checkpoints(view: View) -> list[str]:
-    """The checkpoint tasks that will run, or may, in plan order."""
+    """The checkpoint tasks, and the steps that grow others, that will run, or may, in plan order."""
     return [
         task
         for task, answer in view.decision.answers.items()
-        if view.plan.tasks[task].manifest and answer.verdict in (Verdict.WILL_RUN, Verdict.IN_FLIGHT)
+        if view.plan.tasks[task].finds and answer.verdict in (Verdict.WILL_RUN, Verdict.IN_FLIGHT)
     ]
 
 

@@ -12,7 +12,7 @@ from treadle.api.reentry import Base, found_by, grown, settled
 from treadle.api.view import Planned, View, decided
 from treadle.base.errors import DiskError, PlanError, UserError, WorkflowError
 from treadle.engine.discoveries import Growth, Reached
-from treadle.plan.discovered import Found
+from treadle.plan.discovered import Discovered, Found
 from treadle.plan.show import plan_head
 from treadle.plan.task import ScheduledPlan
 from treadle.records.event import (
@@ -66,7 +66,7 @@ class Regrowth:
 
         def trip(some: Sequence[Reached]) -> View:
             found = [self._found(one, evidence[one.task.id]) for one in some]
-            view = self._view(grown(self._planned, found), past, made, pending)
+            view = self._view(grown(self._planned, found, made, pending), past, made, pending)
             view = settled(view, lambda planned: self._view(planned, past, made, pending), pending)
             if problems := beyond_backend(view):
                 raise PlanError(problems)
@@ -112,12 +112,15 @@ class Regrowth:
             ):
                 self._forget(event.task)
 
-    def _read(self, reached: Sequence[Reached]) -> tuple[dict[str, Evidence], dict[str, str]]:
+    def _read(self, reached: Sequence[Reached]) -> tuple[dict[str, Evidence | None], dict[str, str]]:
         """The evidence of each with what it found; and why it found nothing that can be used."""
-        evidence: dict[str, Evidence] = {}
+        evidence: dict[str, Evidence | None] = {}
         refused: dict[str, str] = {}
         for one in reached:
             task = one.task
+            if task.call is not None or one.evidence is None:  # what grows is in the record of its artifact
+                evidence[task.id] = one.evidence
+                continue
             try:
                 found = one.evidence.discovered
                 if one.ran:
@@ -130,18 +133,18 @@ class Regrowth:
                 refused[task.id] = str(error)
         return evidence, refused
 
-    def _found(self, one: Reached, evidence: Evidence) -> Found:
+    def _found(self, one: Reached, evidence: Evidence | None) -> Found:
         base = self._planned.base
         assert base is not None
-        assert evidence.discovered is not None
-        return found_by(one.task, evidence.discovered, base.found)
+        values = evidence.discovered if evidence is not None else None
+        return found_by(one.task, values or Discovered(), base.found)
 
     def _view(self, planned: Planned, past: Past, made: frozenset[str], pending: frozenset[str]) -> View:
         base = planned.base
         assert base is not None
         return decided(planned, base.request, past, made=made, pending=pending)
 
-    def _known(self, reached: Sequence[Reached], evidence: Mapping[str, Evidence]) -> Past:
+    def _known(self, reached: Sequence[Reached], evidence: Mapping[str, Evidence | None]) -> Past:
         """What is recorded by now, as if these tasks had ended already."""
         if self._past is None:
             self._past = Past()

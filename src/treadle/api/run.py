@@ -214,7 +214,7 @@ def _drive(
         view,
         mask=mask,
         unsafe_locks=options.unsafe_locks,
-        more=source is not None,
+        more=source is not None or view.planned is not None,
         run=folder,
     )
     recorder = Recorder(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from treadle.api.view import Planned
 from treadle.decide.reason import Decision, Verdict
@@ -20,18 +20,29 @@ def with_born(selected: frozenset[str], plan: ScheduledPlan, parents: Mapping[st
 
 
 def without_withdrawn(
-    planned: Planned, decision: Decision, selected: frozenset[str] | None
+    planned: Planned,
+    decision: Decision,
+    selected: frozenset[str] | None,
+    made: Set[str] = frozenset(),
+    pending: Set[str] = frozenset(),
 ) -> frozenset[str] | None:
     """The tasks that stay wanted of those `selected` (None: all), where some are withdrawn; else the same.
 
-    Withdrawn is what grew of a step that will run, or of a withdrawn one, and that nothing else asks for.
+    Withdrawn is what grew of a step that will run, or of a withdrawn one, and that nothing else asks for. In
+    the middle of a run, of which `made` ran and `pending` is still to end, only the latter will.
     """
     parents = planned.parents
     gone: set[str] = set()
+
+    def runs(parent: str) -> bool:
+        if made or pending:
+            return parent in pending
+        answer = decision.answers.get(parent)
+        return answer is not None and answer.verdict is Verdict.WILL_RUN
+
     for task in planned.roots:  # who grew a step comes before it
         parent = parents.get(task)
-        answer = decision.answers.get(parent) if parent is not None else None
-        if parent in gone or (answer is not None and answer.verdict is Verdict.WILL_RUN):
+        if parent is not None and (parent in gone or runs(parent)):
             gone.add(task)
     if not gone:
         return selected

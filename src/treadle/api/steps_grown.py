@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from treadle.api.step_names import StepNames, closure
-from treadle.steps.grow import DEEPEST, grown_by
+from treadle.steps.grow import grown_by, see_depth
 from treadle.steps.paths import Places
 from treadle.steps.record import ArtifactState
 from treadle.steps.spec import StepSpec
@@ -31,7 +31,9 @@ def recorded(steps: Sequence[StepSpec], places: Places, *, unsafe_locks: bool = 
     growing: list[StepSpec] = []
     parents: dict[str, str] = {}
     wave = list(every.values())
-    for _ in range(DEEPEST + 1):
+    depth = 0
+    while wave:
+        depth += 1
         found: dict[str, StepSpec] = {}
         for step in wave:
             if step.grow is None:
@@ -41,6 +43,7 @@ def recorded(steps: Sequence[StepSpec], places: Places, *, unsafe_locks: bool = 
             if seen.state is ArtifactState.COMPLETE:
                 for one in grown_by(step, seen.record):
                     if one.identity not in every:
+                        see_depth(one, depth)
                         found.setdefault(one.identity, one)
                         parents.setdefault(one.task_id, step.task_id)
             else:

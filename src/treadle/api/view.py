@@ -199,7 +199,7 @@ def decided(
     if planned.parents:
         from treadle.api.steps_born import without_withdrawn  # only where steps have grown
 
-        while (kept := without_withdrawn(planned, decision, selected)) != selected:
+        while (kept := without_withdrawn(planned, decision, selected, made, pending)) != selected:
             selected = kept
             decision = decide(planned.plan, facts, past, replace(options, selected=kept))
     if planned.book is not None:

@@ -70,16 +70,15 @@ def found_lines(view: View) -> Iterator[str]:
         )
         yield f"{listed(steps, _SHOWN)} grow{has} run"
     base = view.planned.base if view.planned is not None else None
-    if base is None or not base.found:
-        return
-    for one in base.found[:_SHOWN]:
+    found = [one for one in base.found if not one.task.startswith("@")] if base is not None else []
+    for one in found[:_SHOWN]:
         values = one.values
         parts = [f"{len(values.samples)} samples"] if values.samples else []
         parts += [f"{len(values.pairs)} pairs"] if values.pairs else []
         parts += [f"{len(given)} values of {name}" for name, given in values.values.items() if given]
         yield f"found by {one.task}, as recorded: {', '.join(parts) or 'nothing'}"
-    if len(base.found) > _SHOWN:
-        yield f"and by {len(base.found) - _SHOWN:,} more checkpoint tasks"
+    if len(found) > _SHOWN:
+        yield f"and by {len(found) - _SHOWN:,} more checkpoint tasks"
 
 
 def found_object(view: View) -> dict[str, Any]:
@@ -105,6 +104,7 @@ def found_object(view: View) -> dict[str, Any]:
             "values": {name: len(given) for name, given in one.values.values.items()},
         }
         for one in base.found
+        if not one.task.startswith("@")
     }
     waiting = {task.id: task.awaits for task in view.plan.tasks.values() if task.awaits}
     return {"discovered": {"found": found, "coming": coming(view), "growing": steps, "waiting": waiting}}

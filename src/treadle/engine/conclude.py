@@ -91,7 +91,10 @@ class Concluder:
         """
         task = attempt.task
         if task.call is not None and not task.inputs and outcome.reason is EndReason.OK:
-            self._inbox.tell(Ended(task.id, attempt.n, outcome))
+            if task.finds and self._discoveries is not None:
+                self._discoveries.ended(attempt, outcome, None, doubted)
+            else:
+                self._inbox.tell(Ended(task.id, attempt.n, outcome))
             return
         if attempt.task.command.secrets:
             self._mask_log(attempt)
@@ -189,7 +192,7 @@ class Concluder:
             self._write_benchmark(attempt, outcome)
         if task.protected and not attempt.lost:  # what is partial is to be made again
             self._protect(task)
-        if task.manifest and self._discoveries is not None:
+        if task.finds and self._discoveries is not None:
             self._discoveries.ended(attempt, outcome, evidence, doubted)
         else:
             self._inbox.tell(Ended(task.id, attempt.n, outcome, evidence, doubted))

@@ -80,7 +80,7 @@ class Examiner:
         self._eyes.learn((*evidence.inputs, *evidence.outputs))
         fresh = None if evidence is old else evidence
         news = Examined(task, command.round, reasons, fresh)
-        if command.task.manifest and not reasons and self._discoveries is not None:
+        if command.task.finds and not reasons and self._discoveries is not None:
             self._discoveries.examined(command.task, evidence, news)
         else:
             self._inbox.tell(news)

@@ -24,10 +24,10 @@ from treadle.records.event import EndReason, Event, Evidence, FileRecord, Outcom
 
 class Reached(Struct, frozen=True):
     """A checkpoint task at its end. `ran`: it was tried, and its manifest is to be read; else its evidence
-    tells already what it found."""
+    tells already what it found. Of a step that grows others its artifact tells it."""
 
     task: ScheduledTask
-    evidence: Evidence
+    evidence: Evidence | None
     ran: bool = True
 
 
@@ -38,7 +38,7 @@ class Growth(Struct, frozen=True, kw_only=True):
     `fewer` as in `BackendDriver`. `records` are of files whose contents were read on the way.
     """
 
-    evidence: Mapping[str, Evidence] = {}
+    evidence: Mapping[str, Evidence | None] = {}
     refused: Mapping[str, str] = {}
     plan: ScheduledPlan | None = None
     decision: Decision | None = None
@@ -98,7 +98,7 @@ class Discoveries:
         self._parked: list[_Parked] = []
         self.fail: Callable[[Attempt, Outcome], None] = lambda attempt, outcome: None
 
-    def ended(self, attempt: Attempt, outcome: Outcome, evidence: Evidence, doubted: bool) -> None:
+    def ended(self, attempt: Attempt, outcome: Outcome, evidence: Evidence | None, doubted: bool) -> None:
         """An attempt succeeded."""
         reached = Reached(attempt.task, evidence)
         self._parked.append(_Parked(reached, attempt, outcome, doubted))

@@ -193,7 +193,7 @@ class Machine(Ending):
         self._queue.clear()
         decision = _with_nodes(news.decision, self._nodes)
         self._entered(news.plan, decision, news.digest)
-        self._grows = any(node.task.manifest and type(node.state) is State for node in nodes)
+        self._grows = any(node.task.finds and type(node.state) is State for node in nodes)
         more = self._more or self._grows
         self._commands += self._passing.enter(news.plan, decision, self._end_of, more=more)
         for node in nodes:
@@ -551,7 +551,7 @@ def _any_open(plan: ScheduledPlan, decision: Decision) -> bool:
     """Whether a checkpoint task runs, or may, so that more may be found."""
     verdicts = (Verdict.WILL_RUN, Verdict.IN_FLIGHT)
     return any(
-        plan.tasks[task].manifest and answer.verdict in verdicts for task, answer in decision.answers.items()
+        plan.tasks[task].finds and answer.verdict in verdicts for task, answer in decision.answers.items()
     )
 
 

@@ -242,6 +242,11 @@ class ScheduledTask(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     making: Making | None = None
     place: Place = Place()
 
+    @property
+    def finds(self) -> bool:
+        """Whether there may be further tasks once it has succeeded."""
+        return bool(self.manifest) or (self.call is not None and self.call.grows)
+
 
 class ExecutionGroup(Struct, frozen=True, gc=False):
     """Rules whose tasks run one rule after the other, whatever becomes of them: an order, and no needs."""
