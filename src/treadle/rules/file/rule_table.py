@@ -130,7 +130,8 @@ def _check_command(section: Section, got: dict[str, Any], shell: Shell) -> None:
             section.error("empty-rule", "this rule has no inputs, no outputs and no command")
     if "interpreter" in got and "script" not in table:
         section.warn("no-effect", "'interpreter' has no effect without 'script'", "interpreter")
-    warn_hidden(section, text, shell, "shell")
+    if "transform" not in table:
+        warn_hidden(section, text, shell, "shell")
 
 
 def _lost(section: Section, *keys: str) -> bool:
