@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from cluster_runs import fake_site
+
 FLOW = """
     [[values]]
     name = "s"
@@ -172,3 +174,14 @@ def test_a_script_and_the_list_of_inputs_get_what_is_left(folder):
 def test_what_is_no_number_of_tasks_is_refused(folder, value):
     folder.flow(f"[[rules]]\nname = 'r'\noutput = ['a']\nshell = 'echo > a'\nallow_missing = {value}\n")
     assert "is wanted" in folder.treadle("run", exits=2).stderr
+
+
+def test_on_a_scheduler_the_job_is_sent_for_what_is_left(folder, fake_cluster):
+    folder.write("profiles/there.toml", fake_site(fake_cluster("slurm", slots=4)).profile())
+    lay_out(folder, bad="c")
+    told = folder.treadle("run", "--profile", "there", exits=1).stderr
+    assert "all is partial: it was made without two/c.txt" in told
+    assert folder.read("report.txt") == words("a", "b", "d")
+    folder.write("in/c.txt", "c\n")
+    folder.treadle("run", "--profile", "there")
+    assert folder.read("report.txt") == words("a", "b", "c", "d")
