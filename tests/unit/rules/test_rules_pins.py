@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -227,3 +228,33 @@ def test_hooks_and_variables_of_git_have_no_say(repo, monkeypatch):
     monkeypatch.setenv("GIT_DIR", str(repo.root / "nowhere"))
     monkeypatch.setenv("GIT_WORK_TREE", str(repo.root))
     assert repo.read(repo.first).config["level"] == 1
+
+
+def test_two_who_want_one_commit_at_once_fetch_it_once(repo, monkeypatch):
+    real, clones = pins._git, []
+
+    def git(*args: str, seconds: float) -> str:
+        clones.extend(arg for arg in args if arg == "clone")
+        return real(*args, seconds=seconds)
+
+    monkeypatch.setattr(pins, "_git", git)
+    file = repo.pin(repo.first)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: read(file).includes[1].commit, range(4)))
+    assert (found, clones) == ([repo.first] * 4, ["clone"])
+
+
+def test_without_git_a_pin_is_an_error_and_no_crash(repo, monkeypatch):
+    monkeypatch.setenv("PATH", str(repo.root))
+    found = repo.error("main")
+    assert found.code == "cannot-fetch"
+    assert "git cannot be started" in found.message
+
+
+def test_python_steps_of_a_pin_are_loaded_from_the_checkout(repo):
+    steps = "from treadle import StepSpec\nall = [StepSpec('one', fn=lambda: 1)]\n"
+    ref = repo.commit(
+        {"rules/m.oxoflow": '[[steps]]\nmodule = "steps.py"\nname = "all"\n', "steps.py": steps}
+    )
+    (found,) = repo.read(ref).modules
+    assert pathlib.Path(found.module).read_text() == steps

@@ -178,10 +178,10 @@ def _git(*args: str, seconds: float) -> str:
         said = next(
             (line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else ""
         )
-        raise _GitError(clip(said.removeprefix("fatal: "), 200) or f"git ended with exit code {code}")
+        raise _GitError(_shown(said.removeprefix("fatal: ")) or f"git ended with exit code {code}")
     return out
 
 
-def _shown(repo: str) -> str:
-    """A repository for a reader: without a name and a password that stand in its URL."""
-    return clip(re.sub(r"://[^/@]*@", "://", repo), 200)
+def _shown(text: str) -> str:
+    """A repository, or what git says of one, for a reader: without names and passwords that stand in URLs."""
+    return clip(re.sub(r"://[^/@\s]*@", "://", text), 200)

@@ -209,7 +209,9 @@ def _understood(document: Document, folder: str, options: ReadOptions, findings:
         sequences=execution_groups(parts, rules),
         ceilings=resource_budget(tables.one("resource_budget"), rules, findings),
         modules=tuple(
-            one for view in views for one in step_modules(view.part.tables.many("steps"), view.config)
+            dict.fromkeys(
+                one for view in views for one in step_modules(view.part.tables.many("steps"), view.config)
+            )
         ),
         includes=modules_of(views, folder, findings),
         interpreters=head.interpreters,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -43,7 +44,7 @@ def _module(section: Section, config: Config) -> StepModule | None:
         section.error("bad-value", f"'{clip(module)}' is no Python file (*.py)", "module", hint=hint)
         return None
     return StepModule(
-        module=module,
+        module=os.path.join(section.findings.root, module),
         name=filled.get("name") or "",
         prefix=filled.get("prefix") or "",
         params=params,
