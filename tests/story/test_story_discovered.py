@@ -488,3 +488,43 @@ def test_a_failed_checkpoint_blocks_what_waits_for_it(folder):
     ended = folder.treadle("run", exits=1)
     assert "1 failed" in ended.stderr
     assert "1 blocked" in ended.stderr
+
+
+def test_exec_touch_clean_and_evict_know_what_was_found(folder):
+    folder.flow(FLOW)
+    found(folder, "a", "b")
+    folder.treadle("run")
+    made(folder)
+    folder.treadle("exec", "make/part=a")
+    assert made(folder) == ["a"]
+    folder.treadle("touch")
+    assert folder.will_run() == set()
+    folder.treadle("evict", "make", "-y")
+    assert not (folder / "parts/a").exists()
+    assert folder.will_run() == set()
+    found(folder, "a", "b", "c")
+    refused = folder.treadle("evict", "all", "-y", exits=2).stderr
+    assert "find" in refused
+    cleaned = folder.treadle("clean", "-y").stdout
+    assert "all.txt" in cleaned
+    folder.treadle("run")
+    assert folder.read("last.txt") == "a\nb\nc\n"
+
+
+def test_a_manifest_that_was_mended_by_hand_and_touched_is_what_was_found(folder):
+    folder.flow(FLOW)
+    found(folder, "a")
+    folder.treadle("run")
+    made(folder)
+    folder.write("found.toml", '[reentry.values]\npart = ["a", "b"]\n')
+    folder.treadle("touch", "find")
+    assert folder.will_run() == {"make/part=b", "all", "last"}
+    folder.treadle("run")
+    assert made(folder) == ["all", "b", "last"]
+
+
+def test_check_says_nothing_against_rules_that_wait_for_a_checkpoint(folder):
+    folder.flow(FLOW)
+    found(folder, "a")
+    checked = folder.treadle("check", "--inputs")
+    assert "warning" not in checked.stderr + checked.stdout

@@ -34,7 +34,7 @@ def check(request: Request, *, inputs: bool = False) -> Checked:
         planned = plan_of(replace(request, strict=False))
     except UserError as error:
         return Checked(errors=error.diagnostics)
-    found = [*planned.warnings, *smells(planned.workflow, planned.plan)]
+    found = [*planned.warnings, *smells(planned.workflow, planned.plan, planned.expansion.coming)]
     found += beyond_here(planned.workflow, planned.workflow.rules)
     missing = _missing(planned)
     if not inputs:
@@ -53,7 +53,7 @@ def _missing(planned: Planned) -> tuple[Diagnostic, ...]:
     facts = gather(planned.plan, Past(), options)
     tasks = planned.plan.tasks.values()
     try:
-        needy = [task for task in tasks if task.skip is None and not task.policy.optional]
+        needy = [task for task in tasks if task.skip is None and not (task.policy.optional or task.awaits)]
         refuse_missing(planned.plan, facts, options, needy)
     except PlanError as error:
         return error.diagnostics

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.api.named import Named, refuse_steps
-from treadle.api.pipe import Planned, Request, is_pipeline, mask_of, plan_of
+from treadle.api.pipe import Planned, Request, is_pipeline, mask_of, plan_of, with_recorded
 from treadle.api.session import Recovered, hold
 from treadle.base.errors import OptionError
 from treadle.base.files import look, remove, set_aside_from
@@ -88,6 +88,7 @@ def clean(
     with hold(planned.workdir, mask=mask, wait=wait, assume_dead=assume_dead, say=front.say) as session:
         if session.outdated:
             planned = plan_of(request)
+        planned = with_recorded(planned, session.past)
         named = Named(planned.plan, request.targets, planned.workdir)
         if request.targets:
             refuse_steps(named.tasks(), "clean without --artifacts")

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.api.named import Named, refuse_steps
-from treadle.api.pipe import Planned, Request, View, mask_of, plan_of, view_of
+from treadle.api.pipe import Planned, Request, View, mask_of, plan_of, view_of, with_recorded
 from treadle.api.session import Recovered, Session, hold
 from treadle.base.errors import OptionError
 from treadle.base.files import remove
@@ -25,6 +25,7 @@ from treadle.decide.reason import AnyReason, Verdict
 from treadle.decide.tombstones import removable
 from treadle.engine.check import Eyes, same
 from treadle.engine.slate import recorded_outputs
+from treadle.plan.graph import upstream
 from treadle.plan.select import select
 from treadle.plan.task import ScheduledPlan, ScheduledTask
 from treadle.records.event import End, Evidence, FileRecord, OutputEvicted, evidence_key
@@ -90,7 +91,7 @@ def evict(request: Request, front: Front, *, wait: bool = False, assume_dead: bo
     with hold(planned.workdir, mask=mask, wait=wait, assume_dead=assume_dead, say=front.say) as session:
         if session.outdated:
             planned = plan_of(request)
-        view, found = _survey(planned, request, session.past)
+        view, found = _survey(with_recorded(planned, session.past), request, session.past)
         if not found.burials or not front.agree(found):
             return found
         return _bury(session, view, found)
@@ -104,11 +105,15 @@ def _survey(planned: Planned, request: Request, past: Past) -> tuple[View, Evict
     lost = list(_deleted_by_hand(plan, named, past, workdir))
     past.add(lost)
     concerned = select(plan, request.targets, workdir=workdir, downstream=True)
+    checkpoints = [task.id for task in plan.tasks.values() if task.manifest]
+    concerned |= upstream(plan, checkpoints) if checkpoints else frozenset()
     view = view_of(replace(planned, selected=concerned), request, past)
     answers = view.decision.answers
     ends = {task: End.UP_TO_DATE for task, one in answers.items() if one.verdict is Verdict.UP_TO_DATE}
     rules = frozenset(task.rule for task in named.tasks())
-    free = {(task.id, path) for task, path in removable(plan, ends, rules)}
+    # A checkpoint that is still to find something may find somebody who reads them.
+    finder = next((task for task in checkpoints if task in answers and task not in ends), "")
+    free = {(task.id, path) for task, path in removable(plan, ends, rules)} if not finder else set()
     burials: list[Burial] = []
     kept: list[tuple[ScheduledTask, str]] = []
     holding: list[Kept] = []
@@ -124,7 +129,7 @@ def _survey(planned: Planned, request: Request, past: Past) -> tuple[View, Evict
                 burials.append(Burial(task.id, _key(plan, task), record, path not in by_hand))
             else:
                 kept.append((task, path))
-    return view, Eviction(tuple(burials), (*holding, *_reasons(view, kept, ends)))
+    return view, Eviction(tuple(burials), (*holding, *_reasons(view, kept, ends, finder)))
 
 
 def _foreign_in(path: str, evidence: Evidence | None) -> str:
@@ -145,7 +150,7 @@ def _deleted_by_hand(plan: ScheduledPlan, named: Named, past: Past, workdir: str
 
 
 def _reasons(
-    view: View, kept: Iterable[tuple[ScheduledTask, str]], ends: Mapping[str, End]
+    view: View, kept: Iterable[tuple[ScheduledTask, str]], ends: Mapping[str, End], finder: str
 ) -> Iterator[Kept]:
     """Why each of these must stay: its own task first, else the first dependent that is not done."""
     waiting: dict[str, str] = {}
@@ -156,7 +161,7 @@ def _reasons(
     for task, path in kept:
         answer = view.decision.answers.get(task.id)
         own = answer.reasons if answer is not None and task.id not in ends else ()
-        yield Kept(task.id, path, own, "" if own else waiting.get(task.id, ""))
+        yield Kept(task.id, path, own, "" if own else waiting.get(task.id, finder))
 
 
 def _bury(session: Session, view: View, found: Eviction) -> Eviction:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.api.pipe import Planned, Request, mask_of, plan_of, secrets_of
+from treadle.api.pipe import Planned, Request, mask_of, plan_of, secrets_of, with_recorded
 from treadle.backends.local_start import environment as whole_environment
 from treadle.base.errors import OptionError, PlanError
 from treadle.base.files import disk_error, look, make_parents, write_whole
@@ -27,6 +27,7 @@ from treadle.plan.task import Command, ScheduledTask
 from treadle.plan.tokens import shown
 from treadle.records.lock import told
 from treadle.records.owner import Life, life, read_owner
+from treadle.records.past import load_past
 
 _SHOWN = 10
 
@@ -57,6 +58,8 @@ def chosen(request: Request) -> tuple[Planned, ScheduledTask]:
     Raises `OptionError` when the targets name no task or several.
     """
     planned = plan_of(request)
+    if planned.base is not None:
+        planned = with_recorded(planned, load_past(StateFolder(planned.workdir)))
     return planned, _one(planned, planned.asked or request.targets, request.file)
 
 

@@ -32,7 +32,7 @@ from treadle.base.place import Diagnostic, Place, Severity
 from treadle.plan.build import build
 from treadle.plan.select import select
 from treadle.plan.task import Draft, ScheduledPlan
-from treadle.records.past import load_past
+from treadle.records.past import Past, load_past
 from treadle.rules.expand.expand import Expansion, expand
 from treadle.rules.file.read import ReadOptions, read, read_sound, without_rules
 from treadle.rules.pattern.listing import DiskListing
@@ -54,6 +54,7 @@ __all__ = [
     "secrets_of",
     "this_machine",
     "view_of",
+    "with_recorded",
     "work_folder",
 ]
 
@@ -144,6 +145,16 @@ def plan_of(request: Request) -> Planned:
     if request.strict and planned.warnings:
         raise WorkflowError(replace(one, severity=Severity.ERROR) for one in planned.warnings)
     return planned
+
+
+def with_recorded(planned: Planned, past: Past) -> Planned:
+    """The plan with all tasks that checkpoint rules found once, as the records tell: for those who look after
+    what was made, and run nothing."""
+    if planned.base is None:
+        return planned
+    from treadle.api.reentry import recorded
+
+    return recorded(planned, past)
 
 
 def is_pipeline(word: str) -> bool:

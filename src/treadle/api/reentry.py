@@ -18,15 +18,19 @@ from msgspec.structs import replace
 from treadle.api.modules import rules_of_modules
 from treadle.api.pipe import built
 from treadle.api.view import Planned, Request, View
-from treadle.base.errors import OptionError, WorkflowError
+from treadle.base.errors import OptionError, UserError, WorkflowError
 from treadle.base.place import Diagnostic
 from treadle.decide.reason import Verdict
 from treadle.plan import graph
 from treadle.plan.discovered import Discovered, Found
 from treadle.plan.select import select
 from treadle.plan.task import ScheduledPlan, ScheduledTask
+from treadle.records.event import evidence_key
+from treadle.records.past import Past
 from treadle.rules.expand.expand import Expansion, expand
+from treadle.rules.expand.manifest import read_manifest
 from treadle.rules.expand.strata import Stratum, ground, on_top
+from treadle.rules.pattern.constraint import read_constraints
 from treadle.rules.pattern.listing import Listing
 from treadle.rules.schema import Workflow
 from treadle.rules.selection import Selection
@@ -106,6 +110,34 @@ def grown(
         base=replace(base, stratum=stratum, found=known, steps=steps),
     )
     return _selected(after)
+
+
+def read_found(base: Base, task: ScheduledTask, workdir: str) -> Discovered:
+    """What stands in the manifest of a checkpoint task. Raises WorkflowError."""
+    workflow = base.workflow
+    constraints = read_constraints(workflow.constraints, workflow.places, [])
+    adds = next((rule.adds for rule in workflow.rules if rule.name == task.rule), ())
+    return read_manifest(workdir, task.manifest, adds, constraints)
+
+
+def recorded(planned: Planned, past: Past) -> Planned:
+    """The plan with all that the records tell was found, whether or not it will be found anew; of what makes
+    no plan any more only what comes before it."""
+    while planned.base is not None:
+        known = {one.task for one in planned.base.found}
+        found = []
+        try:
+            for task in planned.plan.tasks.values():
+                if task.manifest and task.id not in known and not task.awaits:
+                    evidence = past.evidence(evidence_key(planned.plan.name, task.id, task.outputs))
+                    if evidence is not None and evidence.discovered is not None:
+                        found.append(found_by(task, evidence.discovered, planned.base.found))
+            if not found:
+                break
+            planned = grown(planned, found)
+        except UserError:
+            break
+    return planned
 
 
 def settled(view: View, look: Callable[[Planned], View], pending: Collection[str] = ()) -> View:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from treadle.api.cluster import beyond_backend
-from treadle.api.reentry import Base, found_by, grown, settled
+from treadle.api.reentry import Base, found_by, grown, read_found, settled
 from treadle.api.view import Planned, View, decided
 from treadle.base.errors import DiskError, PlanError, UserError, WorkflowError
 from treadle.engine.discoveries import Growth, Reached
@@ -26,8 +26,6 @@ from treadle.records.event import (
 )
 from treadle.records.line import Line, line_of
 from treadle.records.past import Past
-from treadle.rules.expand.manifest import read_manifest
-from treadle.rules.pattern.constraint import read_constraints
 
 # Told of each further plan: its head, with its round, and the plan.
 Note = Callable[[dict[str, Any], ScheduledPlan], None]
@@ -49,8 +47,7 @@ class Regrowth:
         self._before = view.past
         self._past: Past | None = None
         self._lines: list[Line] = []
-        self._adds = {rule.name: rule.adds for rule in base.workflow.rules if rule.manifest}
-        self._constraints = read_constraints(base.workflow.constraints, base.workflow.places, [])
+        self._base = base
 
     def grow(
         self,
@@ -124,8 +121,7 @@ class Regrowth:
             try:
                 found = one.evidence.discovered
                 if one.ran:
-                    adds = self._adds.get(task.rule, ())
-                    found = read_manifest(self._planned.workdir, task.manifest, adds, self._constraints)
+                    found = read_found(self._base, task, self._planned.workdir)
                 if found is None:
                     raise WorkflowError(f"the record of {task.id} does not tell what it found")
                 evidence[task.id] = replace(one.evidence, discovered=found)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from treadle.api.named import refuse_steps
-from treadle.api.pipe import Request, is_pipeline, mask_of, plan_of
+from treadle.api.pipe import Request, is_pipeline, mask_of, plan_of, with_recorded
 from treadle.api.session import Recovered, hold, record
 from treadle.decide import adopt
 from treadle.decide.options import Options
@@ -31,6 +33,7 @@ def touch(
     with hold(planned.workdir, mask=mask, wait=wait, assume_dead=assume_dead, say=say) as session:
         if session.outdated:
             planned = plan_of(request)
+        planned = with_recorded(planned, session.past)
         plan = planned.plan
         selected = planned.selected
         if request.targets or is_pipeline(request.file):
@@ -41,5 +44,12 @@ def touch(
             selected = rules if selected is None else selected & rules
         options = Options(selected=selected, workdir=planned.workdir, flowdir=planned.workflow.folder)
         found = adopt.touch(plan, session.past, options)
+        if planned.base is not None:
+            from treadle.api.reentry import read_found  # workflows without checkpoint rules do not need it
+
+            for task, evidence in found.items():
+                if plan.tasks[task].manifest:
+                    values = read_found(planned.base, plan.tasks[task], planned.workdir)
+                    found[task] = replace(evidence, discovered=values)
         record(session, plan, found, time.time())
     return tuple(found)

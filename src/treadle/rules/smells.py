@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -24,16 +24,21 @@ class Machine(Struct, frozen=True):
     gpus: int
 
 
-def smells(workflow: Workflow, plan: ScheduledPlan) -> list[Diagnostic]:
-    """All that smells, rule by rule in the order of the file."""
+def smells(workflow: Workflow, plan: ScheduledPlan, coming: Container[str] = ()) -> list[Diagnostic]:
+    """All that smells, rule by rule in the order of the file.
+
+    `coming` are rules of which checkpoints may bring tasks: those may be what reads an output, too.
+    """
     tasks: dict[str, list[ScheduledTask]] = {rule.name: [] for rule in workflow.rules}
     for task in plan.tasks.values():
         tasks.setdefault(task.rule, []).append(task)
     found: list[Diagnostic] = []
     unread = _Unread(workflow, plan)
     for rule in workflow.rules:
-        found += _unreachable(rule, tasks[rule.name])
-        found += unread.of(rule, tasks[rule.name])
+        if rule.name not in coming:
+            found += _unreachable(rule, tasks[rule.name])
+        if not coming:
+            found += unread.of(rule, tasks[rule.name])
         found += _paths_that_are_no_inputs(rule, tasks[rule.name], workflow)
     return found
 
