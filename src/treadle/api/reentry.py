@@ -90,10 +90,10 @@ def grown(
     """
     base = planned.base
     assert base is not None
-    kept = graph.upstream(planned.plan, [one.task for one in found])
+    above = graph.upstream(planned.plan, [one.task for one in found])
     known = (*base.found, *found)
     expansion = expand(base.workflow, base.listing, base.selection, found=known)
-    stratum = on_top(base.stratum, kept, expansion.drafts, found)
+    stratum = on_top(base.stratum, above, expansion.drafts, found)
     expansion = replace(expansion, drafts=tuple(stratum.drafts.values()))
     steps = base.steps
     if base.modules is not None and steps is not None:

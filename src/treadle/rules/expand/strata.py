@@ -20,10 +20,12 @@ Births = dict[str, tuple[str, ...]]
 
 
 class Stratum(Struct, frozen=True):
-    """Drafts by the id of their task; `births` has, by id, the checkpoint tasks that found its values."""
+    """Drafts by the id of their task; `births` has, by id, the checkpoint tasks that found its values, and
+    `kept` are those on which some checkpoint task builds that has ended: they stay as they are."""
 
     drafts: dict[str, Draft]
     births: Births
+    kept: frozenset[str] = frozenset()
 
 
 def ground(drafts: Iterable[Draft]) -> Stratum:
@@ -31,9 +33,12 @@ def ground(drafts: Iterable[Draft]) -> Stratum:
     return Stratum({_id(draft): draft for draft in drafts}, {})
 
 
-def on_top(below: Stratum, kept: Collection[str], drafts: Iterable[Draft], found: Sequence[Found]) -> Stratum:
-    """The drafts that come with all that is known, `found` last; `kept` are the ids of the tasks on which
-    those build that found it."""
+def on_top(
+    below: Stratum, above: Collection[str], drafts: Iterable[Draft], found: Sequence[Found]
+) -> Stratum:
+    """The drafts that come with all that is known, `found` last; `above` are the ids of the tasks on which
+    those build that found it, and of themselves."""
+    kept = below.kept.union(above)
     births, finders = dict(below.births), _Finders(found)
     joined: dict[str, Draft] = {}
     for draft in drafts:
@@ -47,7 +52,7 @@ def on_top(below: Stratum, kept: Collection[str], drafts: Iterable[Draft], found
             joined[task] = replace(draft, born=tuple(sorted({*draft.born, *births[task]})))
         else:
             joined[task] = draft
-    return Stratum(joined, births)
+    return Stratum(joined, births, kept)
 
 
 def _id(draft: Draft) -> str:

@@ -1,0 +1,43 @@
+"""What checkpoints find is alike on every fake scheduler, also over a death of the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cluster_runs import HERE, Place, fake_site, until
+from discovered_runs import ALL, WHOLE, lay_out, lives, started
+from treadle.testing.schedulers import FakeCluster
+
+KINDS = ("slurm", "pbs", "torque", "sge", "lsf")
+
+
+@pytest.mark.parametrize("kind", ["here", *KINDS])
+def test_checkpoints_find_work_on_every_scheduler_as_on_this_machine(
+    kind: str, fake_cluster: Callable[..., FakeCluster], tmp_path: Path
+) -> None:
+    lives(Place(tmp_path, HERE if kind == "here" else fake_site(fake_cluster(kind, slots=8))))
+
+
+@pytest.mark.parametrize("kind", ["slurm", "sge"])
+def test_a_checkpoint_whose_driver_died_brings_its_work_in_the_next_run(
+    kind: str, fake_cluster: Callable[..., FakeCluster], tmp_path: Path
+) -> None:
+    place = lay_out(Place(tmp_path, fake_site(fake_cluster(kind, slots=8))))
+    look = "echo look >> starts && while test -e wait; do sleep 0.05; done && cp"
+    place.write("main.oxoflow", place.read("main.oxoflow").replace("echo look >> starts && cp", look))
+    place.write("wait", "")
+    run = place.start("run")
+    until(lambda: "look" in place.starts() or run.poll() is not None, "the checkpoint at work")
+    run.kill()
+    run.communicate()
+    again = place.start("run")
+    until(lambda: len(place.runs()) == 2 or again.poll() is not None, "the second run")
+    (place / "wait").unlink()
+    out, err = again.communicate(timeout=60)
+    assert again.returncode == 0, out + err
+    assert started(place) == dict.fromkeys(ALL, 1)
+    assert place.read("all.txt") == WHOLE
+    assert place.will_run()[0] == set()
