@@ -177,7 +177,8 @@ class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     declares no outputs (its artifact stands at `call.path`), and `steps` are the task ids of its deps.
     A task that is there to make an environment has its `making`.
     `manifest` is what a checkpoint task writes, `born` the checkpoint tasks that found its values, `awaits`
-    those that may still add to what it works on: its builder leaves out those that build on it.
+    those that may still add to what it works on: its builder leaves out those that build on it, and where
+    several wait for each other, the one with the lowest `turn` goes first.
     """
 
     rule: str
@@ -200,6 +201,7 @@ class Draft(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     manifest: str = ""
     born: tuple[str, ...] = ()
     awaits: tuple[str, ...] = ()
+    turn: int = 0
     skip: Skip | None = None
     making: Making | None = None
     place: Place = Place()

@@ -1,7 +1,7 @@
 """Needs that only order: tasks after the checkpoint tasks that found their values, or may add to them.
 
 A checkpoint task adds nothing to what it builds on itself, and so nobody below it waits for it. Where two of
-them might each add to what the other builds on, the one that comes earlier in the plan goes first.
+them might each add to what the other builds on, the one whose rule comes first goes first.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from treadle.plan.graph import levels, topological
 from treadle.plan.nodes import Nodes
 from treadle.plan.task import Draft
 
@@ -33,6 +32,7 @@ def add_waits(nodes: Nodes, needs: list[tuple[int, ...]]) -> Waits:
 class _Adding:
     def __init__(self, nodes: Nodes, needs: list[tuple[int, ...]]) -> None:
         self._ids = nodes.ids
+        self._drafts = nodes.drafts
         self._needs = needs
         self._numbers = {nodes.ids[number]: number for number, _ in nodes.live()}
         self._alone: dict[int, set[int]] = {}  # by task, what it needs for its order alone
@@ -76,10 +76,8 @@ class _Adding:
         return found
 
     def _in_order(self, checkpoints: Iterable[int]) -> list[int]:
-        """By their level in the plan as it is without those that await."""
-        order = topological(self._needs, range(len(self._needs)))
-        level = levels(self._needs, order)
-        return sorted(checkpoints, key=lambda number: (level[number], number))
+        """By their turn, which is that of their rule, so that it stays the same when the plan grows."""
+        return sorted(checkpoints, key=lambda number: (self._drafts[number].turn, number))
 
     def _need(self, number: int, need: int) -> None:
         its = self._needs[number]

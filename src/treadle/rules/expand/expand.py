@@ -167,7 +167,7 @@ class _Expander:
         adding = {
             one.name: additions(one, rules, ground.sources, self.found) for one in rules if one.manifest
         }
-        found = reach(blueprints, adding, fed_by, ground.sources)
+        found = reach(blueprints, adding, makers, fed_by, ground.sources)
         if found is not None:
             self.finder.awaited = awaited_patterns(blueprints, makers, found)
         return found

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from treadle.plan.graph import levels, topological
 from treadle.rules.expand.blueprint import Blueprint
 from treadle.rules.expand.found import reaches
 from treadle.rules.expand.hunting import mentions
@@ -25,9 +26,11 @@ Links = dict[int, frozenset[str]]
 
 class Reach(Struct, frozen=True):
     """For each rule, by its number: `new` are the checkpoint rules that may bring further tasks of it, `more`
-    those that may add to what its tasks work on. `checkpoints` has what each checkpoint rule may add to."""
+    those that may add to what its tasks work on. `checkpoints` has what each checkpoint rule may add to, and
+    `turns` how many rules come before it, one behind the other."""
 
     checkpoints: dict[int, tuple[str, ...]]
+    turns: dict[int, int]
     new: list[Links]
     more: list[Links]
 
@@ -43,6 +46,7 @@ class Reach(Struct, frozen=True):
 def reach(
     blueprints: Sequence[Blueprint],
     additions: Mapping[str, Sequence[str]],
+    makers: Makers,
     fed_by: Feeds,
     sources: Sources,
 ) -> Reach | None:
@@ -54,13 +58,32 @@ def reach(
     }
     if not checkpoints:
         return None
-    found = Reach(checkpoints, [{} for _ in blueprints], [{} for _ in blueprints])
+    turns = _turns(blueprints, makers)
+    found = Reach(
+        checkpoints,
+        {number: turns[number] for number in checkpoints},
+        [{} for _ in blueprints],
+        [{} for _ in blueprints],
+    )
     for number, blueprint in enumerate(blueprints):
         _by_sources(number, blueprint, blueprints, sources, found)
     numbers = {blueprint.rule.name: number for number, blueprint in enumerate(blueprints)}
     while any(_spread(n, one, blueprints, numbers, fed_by, found) for n, one in enumerate(blueprints)):
         pass
     return found
+
+
+def _turns(blueprints: Sequence[Blueprint], makers: Makers) -> list[int]:
+    """For each rule the length of the longest chain of rules before it; those in a circle come last."""
+    numbers = {blueprint.rule.name: number for number, blueprint in enumerate(blueprints)}
+    needs: list[tuple[int, ...]] = []
+    for number, blueprint in enumerate(blueprints):
+        found = {maker for entry in blueprint.inputs for maker in makers.of(entry.pattern)}
+        found.update(numbers[name] for name in blueprint.rule.depends_on if name in numbers)
+        needs.append(tuple(sorted(found - {number})))
+    order = topological(needs, range(len(needs)))
+    level, straight = levels(needs, order), frozenset(order)
+    return [level[number] if number in straight else len(needs) for number in range(len(needs))]
 
 
 def _by_sources(

@@ -47,7 +47,7 @@ def on_top(
         if before is None and (finder := finders.of(draft)):
             births[task] = (finder,)
         if before is not None and task in kept:
-            joined[task] = before
+            joined[task] = replace(before, awaits=(), born=births.get(task, ()))
         elif task in births:
             joined[task] = replace(draft, born=tuple(sorted({*draft.born, *births[task]})))
         else:

@@ -62,6 +62,8 @@ class _Waiting:
         }
 
     def mark(self, number: int, expanded: Expanded) -> None:
+        if turn := self._reach.turns.get(number, 0):
+            expanded.drafts[:] = [replace(draft, turn=turn) for draft in expanded.drafts]
         more = {n: links for n, links in self._reach.more[number].items() if self._open[n]}
         looks = self._coming and bool(expanded.blueprint.inputs)
         if not more and not looks:
