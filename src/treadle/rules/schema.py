@@ -56,6 +56,9 @@ class FanIn(Struct, frozen=True, kw_only=True):
     place: Place = Place()
 
 
+PARTS = ("map", "cut")  # what a rule with `transform` has beside itself: `RULE.map`, `RULE.cut`
+
+
 class OwnValues(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Values of a wildcard that one rule alone has: a list, or a text `config.key`."""
 

@@ -9,12 +9,10 @@ from msgspec.structs import replace
 from treadle.rules.file.cross_checks import check_rules
 from treadle.rules.file.extends import Table, extended
 from treadle.rules.file.naming import joined, meant
-from treadle.rules.file.references import references, with_references
-from treadle.rules.file.rule_parts import PARTS
 from treadle.rules.file.rule_table import rule
 from treadle.rules.file.views import View, shared_pools
 from treadle.rules.profile.overrides import Override, check_overrides
-from treadle.rules.schema import Rule
+from treadle.rules.schema import PARTS, Rule
 from treadle.rules.toml.section import Findings, Section
 
 
@@ -32,12 +30,10 @@ def read_rules(
         rule(one.section, views[one.module].house, extends=one.extends, template=_may_lack_a_command(one))
         for one in tables
     ]
-    built = [
-        one
-        for view in views
-        for one in references(view.part.tables.many("references"), view.house, view.config)
-    ]
-    read = with_references(read, built, views, findings)
+    if any(view.part.tables.many("references") for view in views):
+        from treadle.rules.file.references import with_references  # most workflows have none
+
+        read = with_references(read, views, findings)
     known = {one.name for one in read}
     if len(views) > 1:
         read = [_understood(one, views[one.module].part.namespace, known) for one in read]

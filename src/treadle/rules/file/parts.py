@@ -69,6 +69,16 @@ def gather_parts(main: Tables, folder: str) -> list[Part]:
     return _Gatherer(main, folder).all()
 
 
+def reference_keys(parts: Sequence[Part]) -> dict[str, Section]:
+    """The config keys that the references of all files make: each has the output as its value."""
+    found: dict[str, Section] = {}
+    for section in (section for part in parts for section in part.tables.many("references")):
+        name, output = section.table.get("name"), section.table.get("output")
+        if isinstance(name, str) and isinstance(output, str):
+            found.setdefault(name, section)
+    return found
+
+
 class _Gatherer:
     """One walk over the includes, on a stack of its own."""
 

@@ -19,8 +19,7 @@ from treadle.rules.file.all_rules import read_rules
 from treadle.rules.file.execution import execution_groups, resource_budget
 from treadle.rules.file.head import Head
 from treadle.rules.file.head_texts import on_end_text
-from treadle.rules.file.parts import Part, gather_parts
-from treadle.rules.file.references import reference_keys
+from treadle.rules.file.parts import Part, gather_parts, reference_keys
 from treadle.rules.file.step_modules import step_modules
 from treadle.rules.file.values_from import filled_sources
 from treadle.rules.file.views import (

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from treadle.plan.task import Policy
 from treadle.rules.config.config import Config
 from treadle.rules.file.naming import joined
-from treadle.rules.file.parts import Part
+from treadle.rules.file.parts import reference_keys
 from treadle.rules.file.recipes import RECIPES, Recipe
 from treadle.rules.file.rule_table import House
 from treadle.rules.file.views import View
@@ -27,16 +27,6 @@ from treadle.rules.toml.shell_traps import warn_hidden
 
 _PREFIX = "reference::"
 _WORD = re.compile(r"[A-Za-z0-9_-]+\Z")  # a name of a recipe: what is run by a shell has more to it
-
-
-def reference_keys(parts: Sequence[Part]) -> dict[str, Section]:
-    """The config keys that the references of all files make: each has the output as its value."""
-    found: dict[str, Section] = {}
-    for section in (section for part in parts for section in part.tables.many("references")):
-        name, output = section.table.get("name"), section.table.get("output")
-        if isinstance(name, str) and isinstance(output, str):
-            found.setdefault(name, section)
-    return found
 
 
 def references(sections: Iterable[Section], house: House, config: Config) -> tuple[Rule, ...]:
@@ -112,15 +102,16 @@ def _recipe(section: Section, got: Mapping[str, Any]) -> Recipe | None:
     return None
 
 
-def with_references(
-    rules: Sequence[Rule], built: Sequence[Rule], views: Sequence[View], findings: Findings
-) -> list[Rule]:
+def with_references(rules: Sequence[Rule], views: Sequence[View], findings: Findings) -> list[Rule]:
     """All rules; those that name the config key of a reference and read no file of it depend on it.
 
     A key of that name that the user set to something else is the user's.
     """
-    if not built:
-        return list(rules)
+    built = [
+        one
+        for view in views
+        for one in references(view.part.tables.many("references"), view.house, view.config)
+    ]
     made: dict[str, Rule] = {}
     for rule in built:
         key = rule.name.rpartition("::")[2]

@@ -15,7 +15,6 @@ from treadle.rules.toml.kinds import NAME, scalar, take
 from treadle.rules.toml.section import Section, clip
 from treadle.rules.toml.shell_traps import warn_hidden
 
-PARTS = ("map", "cut")  # what a rule with `transform` has beside itself: `RULE.map`, `RULE.cut`
 _METHODS = ("concat", "json_merge")
 _WAYS = ("values", "values_from", "n", "glob")  # those that count more first
 

@@ -14,11 +14,10 @@ from treadle.plan.task import CHECKSUMS, Policy, Shell
 from treadle.rules.environment.choose import Choice
 from treadle.rules.file.checkpoint_fields import checkpoint
 from treadle.rules.file.naming import joined
-from treadle.rules.file.rule_parts import PARTS, scatter, transform
 from treadle.rules.file.rule_paths import fan_in, files
 from treadle.rules.file.rule_values import envvars, metadata, params
 from treadle.rules.profile.overrides import Override, overridden
-from treadle.rules.schema import PathSpec, Rule
+from treadle.rules.schema import PARTS, PathSpec, Rule
 from treadle.rules.toml.fields import RULE
 from treadle.rules.toml.kinds import take
 from treadle.rules.toml.resource_table import Defaults, resources
@@ -97,16 +96,29 @@ def rule(section: Section, house: House, *, extends: str = "", template: bool = 
         manifest=manifest,
         adds=adds,
         metadata=metadata(section, got),
-        scatter=scatter(section, got, outputs),
-        transform=transform(section, got, outputs, house.shell),
         part_resources={
             part: overridden(f"{name}.{part}", asked, memory_text, house.overrides)
             for part in (PARTS if "transform" in got and house.overrides else ())
         },
+        **_divided(section, got, outputs, house),
         place=section.place(),
         places=_places(section),
         **{key: got[key] for key in _TEXTS if key in got},
     )
+
+
+def _divided(
+    section: Section, got: dict[str, Any], outputs: tuple[PathSpec, ...], house: House
+) -> dict[str, Any]:
+    """What makes several rules of one."""
+    if "scatter" not in got and "transform" not in got:
+        return {}
+    from treadle.rules.file.rule_parts import scatter, transform  # most rules have neither
+
+    return {
+        "scatter": scatter(section, got, outputs),
+        "transform": transform(section, got, outputs, house.shell),
+    }
 
 
 def _check_name(section: Section, got: dict[str, Any]) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from treadle.plan.task import ExecutionGroup
-from treadle.rules.parts.transform import parts
 from treadle.rules.schema import FanIn, Rule, Workflow
 from treadle.rules.toml.section import Findings, clip
 
@@ -48,6 +47,8 @@ def _in_parts(
 
 def _written(rule: Rule, workflow: Workflow, findings: Findings) -> Iterable[Rule]:
     if rule.transform is not None:
+        from treadle.rules.parts.transform import parts  # most workflows have none
+
         return parts(rule, rule.transform, workflow, findings)
     if rule.scatter is not None:
         return (replace(rule, scatter=None, own=rule.scatter.own),)
