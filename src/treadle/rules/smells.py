@@ -117,11 +117,12 @@ def _paths_that_are_no_inputs(
     paths = [key for key, one in workflow.declared.items() if one.type == "path" or one.must_exist]
     if not paths or not tasks:
         return
+    config = workflow.config_of(rule)
     inputs = {key for spec in rule.inputs for key in _config_keys(spec.text)}
     inputs |= {key for entry in rule.fan_in for key in _config_keys(entry.pattern)}
     for field, text in _texts(rule):
         for key in _config_keys(text):
-            if key not in paths or key in inputs or _is_declared(workflow.config.get(key), tasks):
+            if key not in paths or key in inputs or _is_declared(config.get(key), tasks):
                 continue
             inputs.add(key)  # told once
             message = (

@@ -507,3 +507,21 @@ def test_pieces_of_an_included_rule_go_to_a_rule_of_its_own_namespace(world):
         "m.oxoflow": "[config]\nparts = ['x', 'y']\n" + text,
     }
     assert world.tasks(files)["m::all"].inputs == ("p/x", "p/y")
+
+
+def test_what_check_says_of_a_config_path_is_said_with_the_file_s_own_value(world):
+    from treadle.api.check import check
+    from treadle.api.pipe import Request
+
+    made = '[[rules]]\nname = "r"\noutput = ["{config.ns}"]\ninput = ["a.fa"]\n'
+    made += 'shell = "use {config.ref} > {output}"\n'
+    file = world.put(
+        {
+            "main.oxoflow": include("m.oxoflow", 'namespace = "a"\nparams = { ref = "a.fa", ns = "a" }')
+            + include("m.oxoflow", 'namespace = "b"\nparams = { ref = "b.fa", ns = "b" }'),
+            "m.oxoflow": "[config]\nref = { type = 'path' }\n" + made,
+        }
+    )
+    (world.root / "a.fa").write_text("")
+    found = [one for one in check(Request(file=file)).warnings if one.code == "config-path-not-input"]
+    assert ["rule b::r" in one.message for one in found] == [True]

@@ -32,14 +32,14 @@ class Findings:
         self.told: set[tuple[str, str]] = set()  # (code, message) of what is said once a file
         self.sources = [source]  # of all files of the workflow
         self._guesses: dict[tuple[str, int], tuple[object, str]] = {}
-        self._compared = 0
+        self._compared = [0]  # in a list, for included files count with the others
 
     def beside(self, source: str, root: str, pin: str) -> Findings:
         """The findings about an included file: noted with those of the file that includes it."""
         other = Findings(source, root, pin)
         other.scheduler = self.scheduler
         other.found, other.told, other.sources = self.found, self.told, self.sources
-        other._guesses = self._guesses
+        other._guesses, other._compared = self._guesses, self._compared
         self.sources.append(source)
         return other
 
@@ -55,9 +55,9 @@ class Findings:
         """`did you mean 'input'?`; each question is worked out once, and not too many of them."""
         question = (name, id(known))
         if question not in self._guesses:
-            if len(name) > LONGEST_NAME or self._compared + len(known) > _MOST_COMPARED:
+            if len(name) > LONGEST_NAME or self._compared[0] + len(known) > _MOST_COMPARED:
                 return ""
-            self._compared += len(known)
+            self._compared[0] += len(known)
             self._guesses[question] = (known, did_you_mean(name, known))  # held, so that its id stays its own
         return self._guesses[question][1]
 
