@@ -39,6 +39,7 @@ def test_the_wheel_has_the_templates_the_types_and_the_licence(built: pathlib.Pa
     names = zipfile.ZipFile(wheel).namelist()
     assert "treadle/py.typed" in names
     assert "treadle/cli/templates/samples/samples.tsv" in names
+    assert "treadle/cli/codes/file.toml" in names
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert not any(name.startswith(("tests/", "docs/")) for name in names)
 

@@ -45,4 +45,13 @@ def test_a_small_plan_is_made_without_importing_anything_heavy(tmp_path: pathlib
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
     ).stdout
     loaded = set(out.splitlines()[-1].split())
-    assert not loaded & {"rich", "asyncio", "jinja2", "ray", "subprocess", "concurrent.futures", "difflib"}
+    assert not loaded & {
+        "rich",
+        "asyncio",
+        "jinja2",
+        "ray",
+        "subprocess",
+        "concurrent.futures",
+        "difflib",
+        "tomlkit",
+    }
