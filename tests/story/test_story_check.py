@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -96,6 +97,13 @@ def test_source_files_that_are_not_there_are_warnings_or_errors_on_wish(folder):
     assert codes(found) == []
     folder.write("data/raw.txt", "")
     assert checked(folder, "--inputs") == {"schema": 1, "errors": [], "warnings": []}
+
+
+def test_a_folder_that_is_an_input_is_not_walked(folder):
+    folder.flow(GOOD.replace('output = ["made.txt"]', 'output = ["made.txt"]\ninput = ["data", "/proc"]'))
+    folder.write("data/secret/raw.txt", "")
+    os.mkfifo(folder / "data/pipe")
+    assert checked(folder) == {"schema": 1, "errors": [], "warnings": []}
 
 
 def test_warnings_are_no_failure_unless_strict(folder):

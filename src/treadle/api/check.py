@@ -9,10 +9,9 @@ from treadle.api.pipe import Planned, Request, plan_of
 from treadle.api.view import beyond_here
 from treadle.base.errors import PlanError, UserError
 from treadle.base.place import Diagnostic, Severity
-from treadle.decide.facts import gather
+from treadle.decide.facts import glance
 from treadle.decide.missing import refuse_missing
 from treadle.decide.options import Options
-from treadle.records.past import Past
 from treadle.rules.smells import smells
 
 
@@ -50,7 +49,7 @@ def check(request: Request, *, inputs: bool = False) -> Checked:
 def _missing(planned: Planned) -> tuple[Diagnostic, ...]:
     """The source files and scripts that are not there, of tasks that cannot do without."""
     options = Options(workdir=planned.workdir, flowdir=planned.workflow.folder)
-    facts = gather(planned.plan, Past(), options)
+    facts = glance(planned.plan, options)
     tasks = planned.plan.tasks.values()
     try:
         needy = [task for task in tasks if task.skip is None and not (task.policy.optional or task.awaits)]

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from treadle.base.files import look
 from treadle.decide.environments import is_made
-from treadle.decide.look import Look, place_of
+from treadle.decide.look import Look, place_of, record_of
 from treadle.decide.options import Options
 from treadle.decide.scan import Scan
 from treadle.plan.task import ScheduledPlan, ScheduledTask
@@ -101,6 +102,21 @@ def gather(
         artifacts=artifacts,
         environments=made,
     )
+
+
+def glance(plan: ScheduledPlan, options: Options) -> Facts:
+    """Which inputs and scripts of the selected tasks are there; no content is read, and no folder walked.
+
+    Raises `DiskError` for a path that cannot be looked at.
+    """
+    tasks = [task for task in chosen(plan, options) if task.skip is None]
+    paths = dict.fromkeys(path for task in tasks for path in (*task.inputs, task.command.script_file) if path)
+    records: dict[str, FileRecord | None] = {}
+    for path in paths:
+        stat = look(place_of(path, options.workdir, options.flowdir))
+        records[path] = None if stat is None else record_of(path, stat)
+    absent = [path for path, record in records.items() if record is None]
+    return Facts(records=records, nearby=_nearby(plan, absent, options))
 
 
 def chosen(plan: ScheduledPlan, options: Options) -> Iterator[ScheduledTask]:
