@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shutil
 
 import pytest
 
@@ -113,6 +114,27 @@ def test_an_output_that_was_not_made_fails_as_it_does_without_scratch(folder):
     told = folder.treadle("run", exits=1).stderr
     assert "did not make out/a.txt" in told
     assert len(private(folder)) == 1
+
+
+def test_clean_removes_what_failures_left(folder):
+    flow(folder, "exit 3")
+    folder.treadle("run", exits=1)
+    assert len(private(folder)) == 1
+    folder.treadle("clean", "--failed", "--yes")
+    assert private(folder) == []
+
+
+def test_folders_of_runs_that_are_gone_go_with_them(folder):
+    flow(folder, "exit 3")
+    folder.treadle("run", exits=1)
+    (kept,) = private(folder)
+    folder.flow("[[rules]]\nname = 'other'\noutput = ['other.txt']\nshell = 'echo > other.txt'\n")
+    folder.treadle("run")
+    assert private(folder) == [kept]
+    (run,) = [run for run in folder.runs() if run in kept.name]
+    shutil.rmtree(folder / ".treadle" / "runs" / run)
+    folder.treadle("run", "--force", "other")
+    assert private(folder) == []
 
 
 def test_a_task_that_is_run_by_hand_has_a_folder_that_is_none_of_the_attempts(folder):

@@ -17,6 +17,7 @@ from treadle.base.errors import OptionError
 from treadle.base.files import look, remove, set_aside_from
 from treadle.decide.evidence import changed
 from treadle.decide.look import look_at, place_of
+from treadle.engine.scratch import kept_scratch
 from treadle.engine.slate import recorded_outputs
 from treadle.plan.paths import PathIndex, relative_to
 from treadle.plan.task import ScheduledTask
@@ -76,7 +77,8 @@ def clean(
     """Delete what the tasks made that the targets name (all tasks without targets).
 
     `unrecorded`: also what nobody recorded or somebody changed since. `failed`: only what was set aside
-    (`*.failed`). Records are kept: what is deleted here is made again by the next run.
+    (`*.failed`), and private folders that were kept. Records stay: what is deleted here is made again by the
+    next run.
     """
     if request.samples:
         raise OptionError("clean takes no --samples", hint="name the tasks or paths instead")
@@ -94,7 +96,8 @@ def clean(
             refuse_steps(named.tasks(), "clean without --artifacts")
         sources = _Sources(planned, session.past)
         if failed:
-            found = Cleaning(tuple(_set_aside(named, sources, planned.workdir)))
+            aside = _set_aside(named, sources, planned.workdir)
+            found = Cleaning((*aside, *_private(named, planned, session.past)))
         else:
             found = _survey(planned, named, sources, session.past, unrecorded)
         if not found.paths or not front.agree(found):
@@ -176,6 +179,15 @@ def _set_aside(named: Named, sources: _Sources, workdir: str) -> Iterator[str]:
                 path = os.path.join(folder, one)
                 if set_aside_from(one) == name and not sources.hold(path):
                     yield path
+
+
+def _private(named: Named, planned: Planned, past: Past) -> Iterator[str]:
+    """Private folders of failed attempts; where a job of an earlier run is at work, its folder stays."""
+    workdir = planned.workdir
+    for task in named.tasks():
+        key = evidence_key(planned.plan.name, task.id, task.outputs)
+        if task.policy.scratch and key not in past.flights:
+            yield from (os.path.relpath(path, workdir) for path in kept_scratch(workdir, key))
 
 
 def _names_aside(folder: str) -> list[str]:

@@ -35,6 +35,12 @@ def scratch_stem(key: str) -> str:
     return f"treadle-{key}."
 
 
+def scratch_run(name: str) -> str:
+    """The run of an attempt by the name of its private folder; an empty text where there is none."""
+    parts = name.split(".")
+    return parts[1] if len(parts) == 4 else ""
+
+
 def beside_target(key: str) -> str:
     """What the name of an output begins with that was copied beside its target; its index follows."""
     return f".treadle-{key}-"

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--all", action="store_true", help="also what is not recorded as made here, or was changed since"
     )
     what.add_argument(
-        "--failed", action="store_true", help="only what failed attempts left and was set aside (*.failed)"
+        "--failed", action="store_true", help="only what failed attempts left: *.failed, private folders"
     )
     what.add_argument(
         "--artifacts", action="store_true", help="the artifacts of the Python steps that are named, instead"

@@ -56,15 +56,20 @@ def scratch_key(workdir: str, task: str) -> str:
     return blake2b(f"{workdir}\0{task}".encode(), digest_size=8).hexdigest()
 
 
+def kept_scratch(workdir: str, task: str) -> list[str]:
+    """The private folders of a task that stand in the work folder; what stands on a node is not seen."""
+    base = StateFolder(workdir).scratch
+    return [os.path.join(base, name) for name in _names(base, scratch_stem(scratch_key(workdir, task)))]
+
+
 def clear_scratch(workdir: str, task: str, outputs: Iterable[str]) -> None:
     """Remove what a killed attempt left of its private folder, and beside its outputs. Raises `DiskError`.
 
     What stands on a node is removed by the next attempt there.
     """
+    for path in kept_scratch(workdir, task):
+        remove(path)
     key = scratch_key(workdir, task)
-    base = StateFolder(workdir).scratch
-    for name in _names(base, scratch_stem(key)):
-        remove(os.path.join(base, name))
     for folder in {os.path.dirname(os.path.join(workdir, path)) for path in outputs}:
         for name in _names(folder, beside_target(key)):
             remove(os.path.join(folder, name))

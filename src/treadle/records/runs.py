@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from treadle.base.errors import DiskError, RecordError
 from treadle.base.files import disk_error, remove
-from treadle.base.layout import RunFolder, StateFolder
+from treadle.base.layout import RunFolder, StateFolder, scratch_run
 from treadle.records.event import EndReason
 from treadle.records.journal import is_ended, read_journal
 from treadle.records.line import first_of, key_of, open_attempts
@@ -121,7 +121,19 @@ def prune(state: StateFolder, *, keep: int = KEEP) -> list[str]:
             with suppress(DiskError):
                 remove(folder.root)
                 removed.append(folder.run)
+        _clear_scratch(state)
     return removed
+
+
+def _clear_scratch(state: StateFolder) -> None:
+    """Remove private folders that are left of runs which are gone: nobody tried their tasks since."""
+    if not os.path.isdir(state.scratch):
+        return
+    known = frozenset(state.run_ids())
+    for name in os.listdir(state.scratch):
+        run = scratch_run(name)
+        if _RUN.match(run) and run not in known:
+            remove(os.path.join(state.scratch, name))
 
 
 def _superfluous(state: StateFolder, keep: int) -> Iterator[RunFolder]:
