@@ -231,3 +231,10 @@ def test_parts_may_ask_for_resources_of_their_own(folder):
     assert asked["upper.cut"] == {"threads": 2, "time_limit": 3600}
     refused = folder.treadle("plan", "--set", "upper.mpa.memory=1G", exits=2)
     assert "there is no rule 'upper.mpa'" in refused.stderr
+
+
+def test_a_check_counts_rules_and_not_their_parts_and_finds_nothing_to_say(folder):
+    folder.flow(UPPER + '[[rules]]\nname = "all"\ninput = ["out.txt"]\ntarget = true\n')
+    folder.write("in.txt", LINES)
+    done = folder.treadle("check")
+    assert "nothing to complain about: 2 rules, 6 tasks" in done.stdout + done.stderr

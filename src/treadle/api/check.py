@@ -41,7 +41,9 @@ def check(request: Request, *, inputs: bool = False) -> Checked:
     return Checked(
         errors=missing if inputs else (),
         warnings=tuple(dict.fromkeys(found)),
-        rules=len(planned.workflow.rules),
+        rules=len(
+            {(rule.place, rule.name.partition(".")[0]) for rule in planned.workflow.rules}
+        ),  # not parts
         tasks=len(planned.plan.tasks),
     )
 
