@@ -407,6 +407,62 @@ shell = "cat {input} > {output}"
     assert rules_of(folder.plan()["tasks"], runs=True) == set()
 
 
+NAMED = """
+def grow(names):
+    parts = [part(name) for name in names]
+    def gather(out, ctx):
+        pathlib.Path(out).write_text(" ".join(pathlib.Path(ctx.path(one)).read_text() for one in parts))
+    return [*parts, StepSpec("all", fn=gather, deps=parts)]
+"""
+READS = """
+[[rules]]
+name = "use"
+input = ["{step.all}"]
+output = ["out"]
+shell = "cat {input} > {output}; cat {step.look} > /dev/null || true"
+
+[[rules]]
+name = "after"
+input = ["out"]
+output = ["after"]
+shell = "cat {input} > {output}"
+"""
+
+
+def test_a_rule_reads_what_is_still_to_grow(folder: Folder) -> None:
+    before, _, after = MIXED.partition("def grow(names):")
+    folder.write("steps.py", before + NAMED + after.partition("\n\n")[2])
+    folder.write("raw", "b\na\n")
+    folder.flow(FLOW + READS)
+    told = folder.plan()["tasks"]
+    assert rules_of(told, runs=True) == {"names", "@look", "use", "after"}
+    assert next(one["awaits"] for one in told if one["id"] == "use")[0].startswith("@look_")
+    folder.treadle("run")
+    assert folder.read("after") == "a b"
+    assert rules_of(folder.plan()["tasks"], runs=True) == set()
+    folder.write("raw", "a\nb\n")  # comes out the same: all is cut off
+    assert rules_of(folder.plan()["tasks"], runs=True) >= {"names", "@look"}
+    folder.treadle("run")
+    assert folder.attempted() == {"names"}
+    folder.write("raw", "a\nb\nc\n")
+    assert rules_of(folder.plan()["tasks"], runs=True) == {"names", "@look", "use", "after"}
+    folder.treadle("run")
+    assert folder.read("after") == "a b c"
+    assert {one.rpartition("_")[0] or one for one in folder.attempted()} == {
+        "names", "@look", "@part_c", "@all", "use", "after",
+    }  # fmt: skip
+    assert rules_of(folder.plan()["tasks"], runs=True) == set()
+
+
+def test_a_name_that_nothing_has_grown_is_an_error_when_that_is_known(folder: Folder) -> None:
+    folder.write("steps.py", MIXED)
+    folder.write("raw", "a\nb\n")
+    folder.flow(FLOW + READS)
+    assert "there is no step 'all'" in folder.treadle("run", exits=1).stderr
+    assert not (folder / "out").exists()
+    assert "there is no step 'all'" in folder.treadle("plan", exits=2).stderr
+
+
 # In one plan with rules that find work themselves
 
 FINDS = """

@@ -16,6 +16,7 @@ from treadle.api.pipeline_plan import places_of
 from treadle.api.step_names import StepNames
 from treadle.api.steps_grown import named_steps
 from treadle.api.steps_pipe import Looker, Places, see_possible, with_made_inputs
+from treadle.api.still_to_grow import Names
 from treadle.base.errors import OptionError, UserError, WorkflowError
 from treadle.base.place import Diagnostic
 from treadle.plan.task import Draft
@@ -65,7 +66,27 @@ class Modules:
                 found += (_placed(one, module) for one in error.diagnostics)
         if found:
             raise WorkflowError(found)
-        self.names = _joined([one.names.paths() for one in self._loaded])
+        self.names, self.growing = self._named([one.names for one in self._loaded], ())
+
+    @property
+    def grows(self) -> bool:
+        """Whether any of the steps grows others."""
+        return any(step.bears_growth for one in self._loaded for step in one.steps)
+
+    def named(self, pending: Collection[str]) -> tuple[dict[str, StepPath], tuple[str, ...]]:
+        """What `{step.NAME}` stands for by now, and who may still grow more: what those had grown that are
+        `pending` does not count."""
+        return self._named([_names(one.steps, one.places) for one in self._loaded], pending)
+
+    def _named(
+        self, several: Sequence[StepNames], pending: Collection[str]
+    ) -> tuple[dict[str, StepPath], tuple[str, ...]]:
+        growing: list[str] = []
+        for names in several:
+            growing += [step.task_id for step in names.growing]
+            growing += [parent for parent in dict.fromkeys(names.parents.values()) if parent in pending]
+        known = _joined([names.paths(without=pending) for names in several])
+        return (Names(known) if growing else known), tuple(dict.fromkeys(growing))
 
     def groups(self) -> list[tuple[tuple[StepSpec, ...], Places]]:
         """The steps that each file lists, and where they run."""

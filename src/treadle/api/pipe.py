@@ -119,10 +119,14 @@ def plan_of(request: Request) -> Planned:
         expansion = expand(workflow, listing, selection)
     except WorkflowError as error:
         raise with_the_rest(error, without_rules(workflow, error.diagnostics), go_on) from None
+    if modules is not None and modules.growing:
+        from treadle.api.still_to_grow import awaiting  # only where steps grow
+
+        expansion = replace(expansion, drafts=awaiting(expansion.drafts, modules.growing))
     steps = None if modules is None else modules.drafts(expansion.drafts, request)
     plan = built(workflow, expansion, workdir, steps.drafts if steps else ())
     targets = (*request.targets, *rules_of_modules(request.modules, workflow, plan))
-    finds = any(rule.manifest for rule in workflow.rules)
+    finds = any(rule.manifest for rule in workflow.rules) or (modules is not None and modules.grows)
     selected = None if finds else select(plan, targets, workdir=workdir)
     planned = Planned(
         workflow=workflow,

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from treadle.api.modules import rules_of_modules
 from treadle.api.pipe import built
+from treadle.api.still_to_grow import awaiting
 from treadle.api.view import Planned, Request, View
 from treadle.base.errors import OptionError, UserError, WorkflowError
 from treadle.base.place import Diagnostic
@@ -44,7 +45,7 @@ DEEPEST = 32  # how deep a task may be: one more than the checkpoint task that f
 class Base(Struct, frozen=True, kw_only=True):
     """What every trip begins with, and what it stands on: `found` makes the drafts of `stratum`.
 
-    `lost` are targets that name nothing so far.
+    `lost` are targets that name nothing so far; `reopened` are steps that had grown others and run again.
     """
 
     workflow: Workflow
@@ -56,6 +57,7 @@ class Base(Struct, frozen=True, kw_only=True):
     steps: StepDrafts | None = None
     found: tuple[Found, ...] = ()
     lost: tuple[str, ...] = ()
+    reopened: tuple[str, ...] = ()
 
 
 def on_base(
@@ -92,12 +94,18 @@ def grown(
     assert base is not None
     above = graph.upstream(planned.plan, [one.task for one in found])
     known = (*base.found, *found)
-    expansion = expand(base.workflow, base.listing, base.selection, found=known)
+    reopened = () if made or pending else base.reopened
+    workflow, growing = base.workflow, ()  # type: Workflow, tuple[str, ...]
+    if base.modules is not None:
+        names, growing = base.modules.named(pending or reopened)
+        workflow = replace(workflow, steps=names)
+    expansion = expand(workflow, base.listing, base.selection, found=known)
+    expansion = replace(expansion, drafts=awaiting(expansion.drafts, growing))
     stratum = on_top(base.stratum, above, expansion.drafts, found)
     expansion = replace(expansion, drafts=tuple(stratum.drafts.values()))
     steps = base.steps
     if base.modules is not None and steps is not None:
-        steps = base.modules.more_drafts(expansion.drafts, steps, made, pending)
+        steps = base.modules.more_drafts(expansion.drafts, steps, made, pending or reopened)
     plan = built(base.workflow, expansion, planned.workdir, steps.drafts if steps else ())
     after = replace(
         planned,
@@ -107,7 +115,7 @@ def grown(
         seen=steps.seen if steps else planned.seen,
         roots=steps.roots if steps else planned.roots,
         parents=steps.parents if steps else planned.parents,
-        base=replace(base, stratum=stratum, found=known, steps=steps),
+        base=replace(base, stratum=stratum, found=known, steps=steps, reopened=reopened),
     )
     return _selected(after)
 
@@ -152,6 +160,16 @@ def settled(view: View, look: Callable[[Planned], View], pending: Collection[str
     if planned is not None and planned.base is not None and planned.base.lost and not open_checkpoints(view):
         select(planned.plan, planned.base.lost, workdir=planned.workdir)
     return view
+
+
+def reopened(view: View, look: Callable[[Planned], View]) -> View:
+    """The view, where steps that had grown others will run again: nobody knows what they grow then."""
+    planned = view.planned
+    again = [task for task in open_checkpoints(view) if task in set(view.parents.values())]
+    if planned is None or planned.base is None or not again:
+        return view
+    base = replace(planned.base, reopened=tuple(again))
+    return look(grown(replace(planned, base=base), ()))
 
 
 def open_checkpoints(view: View) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
 
@@ -37,7 +37,7 @@ class StepNames:
     ) -> None:
         self.every = closure(steps)
         self.parents = parents or {}
-        self._growing = growing
+        self.growing = growing
         self._places = places
         self._workdir = workdir
         self._named: dict[str, list[StepSpec]] = {}
@@ -83,8 +83,8 @@ class StepNames:
         near = did_you_mean(target.removeprefix("@"), islice(self._named, _CANDIDATES))
         if near:
             return near
-        if self._growing:
-            return f"steps that {self._growing[0].name_with_hash} grows can be named once it has run"
+        if self.growing:
+            return f"steps that {self.growing[0].name_with_hash} grows can be named once it has run"
         if where.endswith((".py", ".oxoflow")):
             return f"{listing(where)} lists what there is"
         some = list(islice(self._named, _LISTED + 1))
@@ -100,12 +100,21 @@ class StepNames:
         """A path as a plan spells it: relative where it leads below the work folder."""
         return text if is_url(text) else relative_to(normal(text), self._workdir) if text else text
 
-    def paths(self) -> dict[str, StepPath]:
-        """What `{step.NAME}` stands for, by name and by name with hash."""
+    def paths(self, without: Container[str] = ()) -> dict[str, StepPath]:
+        """What `{step.NAME}` stands for, by name and by name with hash; but for what was grown by the tasks
+        that are named."""
+        lost: set[str] = set()
+        for born, parent in self.parents.items() if without else ():
+            if parent in without or parent in lost:
+                lost.add(born)
         found: dict[str, StepPath] = {}
         for path, step in self.by_path().items():
-            found[step.name_with_hash] = path
-        for name, steps in self._named.items():
+            if step.task_id not in lost:
+                found[step.name_with_hash] = path
+        for name, those in self._named.items():
+            steps = [step for step in those if step.task_id not in lost]
+            if not steps:
+                continue
             several = tuple(step.name_with_hash for step in steps)
             found[name] = found[several[0]] if len(several) == 1 else several
         return found

@@ -154,9 +154,12 @@ def view_of(
     view = decided(planned, request, past, fallen=fallen, running=running)
     if planned.base is None:
         return view
-    from treadle.api.reentry import settled  # workflows without checkpoint rules do not need it
+    from treadle.api.reentry import reopened, settled  # workflows without checkpoint rules do not need it
 
-    return settled(view, lambda more: decided(more, request, past))
+    def look(more: Planned) -> View:
+        return decided(more, request, past)
+
+    return settled(reopened(view, look), look)
 
 
 def decided(

@@ -11,6 +11,9 @@ from treadle.base.digest import ARTIFACT_STATE, blake2b
 from treadle.base.disk import disk_error
 
 STATE = ".treadle"
+GROWING = (
+    f"{STATE}/growing"  # nothing ever stands there: below it are the names of steps that nobody knows yet
+)
 EXIT_FILE = "exit.json"
 CHUNKS = ".chunks"  # in the work folder: the pieces of rules with `transform`
 
