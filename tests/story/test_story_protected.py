@@ -56,10 +56,10 @@ def test_a_task_that_lacks_another_output_is_refused_too(made):
 
 @pytest.mark.parametrize("known", [True, False])
 def test_forced_it_is_made_again_and_protected_again(made, known):
-    made.write("in.txt", "two\n")
     if not known:
         (made / ".treadle").rename(made / "away")
-        made.treadle("run", exits=2)
+        assert "--adopt takes it over" in made.treadle("run", exits=2).stderr
+    made.write("in.txt", "two\n")
     made.treadle("run", "--force", "call")
     assert made.read("calls.txt") == "two\n"
     assert not writable(made / "calls.txt")

@@ -23,9 +23,12 @@ def overwritten(
         return
     for name in decision.to_run():
         task = plan.tasks[name]
-        partial = any(type(reason) is PartialResult for reason in decision.answers[name].reasons)
+        reasons = decision.answers[name].reasons
+        partial = any(isinstance(one, PartialResult) for one in reasons)
+        strange = name in decision.adoptable
         for path in task.protected if name not in options.forced and not partial else ():
             if facts.there(task, path):
                 message = f"{name} would run and overwrite {path}, which is protected"
-                hint = f"treadle why {name} tells the reason; to make it again: --force {name}"
+                why = "--adopt takes it over" if strange else f"treadle why {name} tells the reason"
+                hint = f"{why}; to make it again: --force {name}"
                 yield Diagnostic("protected-output", message, task.place, hint, Severity.WARNING)

@@ -420,3 +420,12 @@ def test_two_rules_of_one_name_are_told_once_and_by_their_own_names() -> None:
 def test_a_draft_says_where_its_rule_stands() -> None:
     made: dict[str, Draft] = tasks(SAMPLES + CALL, DISK)
     assert {one.place.table for one in made.values()} == {"rules.call"}
+
+
+def test_an_ancient_input_is_ancient_where_it_is_read() -> None:
+    cut = rules(N.replace("[rules.transform]", 'ancient = ["in/{sample}.txt"]\n[rules.transform]'))
+    assert [cut[name].ancient for name in ("up.cut", "up.map", "up")] == [("in/{sample}.txt",), (), ()]
+    text = GLOB.replace("[rules.transform]", 'ancient = ["parts/*.txt"]\n[rules.transform]')
+    made = tasks(text, ["parts/a.txt"])
+    assert made["up.map/part=a"].ancient == {"parts/a.txt"}
+    assert expanded(text, ["parts/a.txt"]).notes == ()

@@ -162,6 +162,7 @@ class _Writer:
         own = OwnValues(variable=self.by, given=given, place=self._at("split.n" if said.count else listed))
         changes = {
             "inputs": inputs,
+            "ancient": self._ancient(inputs),
             "outputs": self._made(),
             "own": None if said.glob else own,
             "shell": said.map,
@@ -173,6 +174,13 @@ class _Writer:
         if said.combine is not None:
             return self._part(f"{rule.name}.map", "map", **changes)
         return replace(rule, places={**rule.places, "shell": self._at("map")}, **changes)
+
+    def _ancient(self, inputs: tuple[PathSpec, ...]) -> tuple[str, ...]:
+        """What is ancient of the inputs of a piece: a file of the glob as the glob is; what is cut, not."""
+        if self.said.glob:
+            pattern = self._pattern()
+            return tuple(pattern if one == self.said.glob else one for one in self.rule.ancient)
+        return self.rule.ancient if inputs == self.rule.inputs else ()
 
     def _made(self) -> tuple[PathSpec, ...]:
         """What one task of `map` makes."""
