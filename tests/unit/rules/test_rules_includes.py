@@ -216,6 +216,8 @@ def test_an_escape_in_an_included_file_is_told_with_its_own_line(world):
     [
         ('namespace = "a b"', "bad-name"),
         ('namespace = "a::b"', "bad-name"),
+        ('namespace = "env"', "reserved-name"),
+        ('namespace = "reference"', "reserved-name"),
         ('repo = "x"', "missing-key"),
         ('ref = "x"', "missing-key"),
         ('nmespace = "x"', "unknown-key"),

@@ -26,6 +26,8 @@ from treadle.rules.toml.tables import Tables
 
 MOST = 1000  # files: two that include each other's copies twice would double with every level
 
+_OWN_NAMESPACES = ("env", "reference")  # tasks that make environments and [[references]]
+
 
 class Part(Struct, frozen=True, kw_only=True):
     """One file of a workflow.
@@ -193,6 +195,10 @@ def _is_whole(section: Section, got: Mapping[str, Any]) -> bool:
         hint = "write letters, digits, _ and -, and no digit or - first"
         message = f"'{clip(got['namespace'])}' cannot name a namespace"
         section.error("bad-name", message, "namespace", hint=hint)
+        wrong = True
+    elif got.get("namespace") in _OWN_NAMESPACES:
+        message = f"'{got['namespace']}' is the namespace of tasks that the engine makes"
+        section.error("reserved-name", message, "namespace", hint="choose another one")
         wrong = True
     return not wrong
 
