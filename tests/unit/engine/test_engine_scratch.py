@@ -160,3 +160,13 @@ def test_what_a_killed_attempt_left_is_removed_and_nothing_of_others(tmp_path: P
     clear_scratch(str(tmp_path), "out/x", ("out/x",))
     assert kept(tmp_path) == [other.name]
     assert os.listdir(tmp_path / "out") == []
+
+
+def test_the_place_may_name_variables_and_the_home_of_the_node(tmp_path: Path) -> None:
+    home = tmp_path / "home of `me`"
+    made = composed(tmp_path, "pwd > out", base="~/${A_B}/$A_B'$(x)")
+    assert done(tmp_path, made, HOME=str(home), A_B="one two").returncode == 0
+    assert (tmp_path / "out").read_text().startswith(f"{home}/one two/one two'$(x)/treadle-")
+    refused = done(tmp_path, composed(tmp_path, ":", base="$NOT_SET/x"))
+    assert refused.returncode != 0
+    assert "NOT_SET" in refused.stderr
