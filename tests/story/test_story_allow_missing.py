@@ -185,3 +185,13 @@ def test_on_a_scheduler_the_job_is_sent_for_what_is_left(folder, fake_cluster):
     folder.write("in/c.txt", "c\n")
     folder.treadle("run", "--profile", "there")
     assert folder.read("report.txt") == words("a", "b", "c", "d")
+
+
+def test_where_nothing_is_gathered_it_has_no_effect_and_that_is_said(folder):
+    folder.write("in.txt", "in\n")
+    rule = "[[rules]]\nname = 'r'\ninput = ['in.txt']\noutput = ['a']\nshell = 'cp in.txt a'\n"
+    folder.flow(f"{rule}allow_missing = 1\n")
+    assert "'allow_missing' has no effect here: no task of rule r" in folder.treadle("plan").stderr
+    folder.treadle("run", "--strict", exits=2)
+    lay_out(folder, bad="")
+    assert "no effect" not in folder.treadle("plan").stderr

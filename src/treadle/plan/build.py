@@ -9,7 +9,7 @@ from treadle.plan.findings import Findings
 from treadle.plan.graph import cycles, levels, topological
 from treadle.plan.lengths import check_lengths
 from treadle.plan.nodes import Nodes, numbered
-from treadle.plan.notice import note_likeness, note_logs
+from treadle.plan.notice import note_likeness, note_logs, note_missing
 from treadle.plan.refuse import check_depends, check_outputs, check_pools, tell_cycles
 from treadle.plan.sequence import Needs, with_barriers, without_barriers
 from treadle.plan.spellings import check_spellings, place_in
@@ -61,6 +61,7 @@ def build(
     findings.stop()
     note_logs(nodes, made, edges.sources, findings)
     note_likeness(nodes, made, edges.sources, findings)
+    note_missing(nodes, edges, findings)
     ids = nodes.ids
     return ScheduledPlan(
         name=name,

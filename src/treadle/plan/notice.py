@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from treadle.plan.edges import Made
+from treadle.plan.edges import Edges, Made
 from treadle.plan.findings import Findings
 from treadle.plan.nodes import Nodes
 
@@ -74,6 +74,25 @@ def _note_read(nodes: Nodes, path: str, writer: int, findings: Findings) -> None
         f"name it among the outputs of {draft.rule} if others need it",
         alike=(draft.rule,),
     )
+
+
+def note_missing(nodes: Nodes, edges: Edges, findings: Findings) -> None:
+    """Warn of rules that may lack some of what they gather, and gather nothing from several tasks."""
+    asking: dict[str, int] = {}
+    gathering: set[str] = set()
+    for number, draft in nodes.live():
+        if draft.policy.allow_missing or draft.policy.allow_missing_part:
+            asking.setdefault(draft.rule, number)
+            if len(edges.needs[number]) - len(edges.ordered.get(number, ())) > 1:
+                gathering.add(draft.rule)
+    for rule in sorted(asking.keys() - gathering):
+        findings.note(
+            "no-effect",
+            f"'allow_missing' has no effect here: no task of rule {rule} gathers from several tasks",
+            nodes.drafts[asking[rule]].place,
+            "take it out, or name a wildcard in its inputs that is not in its outputs",
+            alike=(rule,),
+        )
 
 
 def note_likeness(nodes: Nodes, made: Made, sources: Iterable[str], findings: Findings) -> None:
