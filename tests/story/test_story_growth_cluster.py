@@ -94,3 +94,50 @@ def test_a_step_whose_driver_died_grows_in_the_next_run(
     assert place.starts() == ALL
     assert place.read(MADE) == "a b"
     assert previewed(place) == set()
+
+
+FLOW = """
+[workflow]
+name = "mixed"
+strict_shell = true
+
+[[steps]]
+module = "pipeline.py"
+
+[[rules]]
+name = "use"
+input = ["{step.all}"]
+output = ["out.txt"]
+shell = "echo use >> starts; cat {input} > {output}"
+"""
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["at one go", "killed in between"])
+@pytest.mark.parametrize("kind", ["here", "slurm", "sge"])
+def test_a_rule_reads_what_has_grown_on_every_scheduler(
+    kind: str, killed: bool, fake_cluster: Callable[..., FakeCluster], tmp_path: Path
+) -> None:
+    site = HERE if kind == "here" else fake_site(fake_cluster(kind, slots=8))
+    place = lay_out(tmp_path, site)
+    place.write("main.oxoflow", FLOW)
+    if killed:
+        place.write("wait", "")
+        run = place.start("run")
+        until(lambda: place.starts() or run.poll() is not None, "the step at work")
+        run.kill()
+        run.communicate()
+        (place / "wait").unlink()
+    told = {task["rule"] for task in place.plan()["tasks"] if task["will_run"]}
+    assert "use" in told
+    assert killed or told == {"@look", "use"}  # a job goes on without its driver, and may be done by now
+    place.treadle("run")
+    assert place.read("out.txt") == "a b"
+    again = place.starts().pop("look")
+    assert again == 1 or (killed and again == 2)
+    assert {name: times for name, times in place.starts().items() if name != "look"} == {
+        "a": 1,
+        "b": 1,
+        "all": 1,
+        "use": 1,
+    }
+    assert not any(task["will_run"] for task in place.plan()["tasks"])
