@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.api.backend_of import scheduler_of
 from treadle.api.cluster import local_rules, scratch_dir
@@ -16,7 +17,9 @@ from treadle.base.machine import usable_memory
 from treadle.base.names import job_name
 from treadle.engine.backend import Submission
 from treadle.engine.compose import Place, compose, environment
+from treadle.engine.node import Node, link
 from treadle.engine.scratch import scratch_of
+from treadle.engine.units import Fits, Unit, can_join, units_of
 from treadle.plan.task import ScheduledTask
 
 RUN = "00000000T000000Z-0000"
@@ -64,9 +67,16 @@ def sendings_of(view: View) -> Sendings:
     try:
         number = 0
         sent: list[Sending] = []
-        for level, tasks in enumerate(_stages(view, here), 1):
-            batch = [_submission(view, task, run, number + at) for at, task in enumerate(tasks, 1)]
-            number += len(batch)
+        for level, jobs in enumerate(_stages(view, here, backend.fits_together), 1):
+            batch: list[Submission] = []
+            for job in jobs:
+                unit = number + 1 if len(job) > 1 else 0
+                numbers = {task.id: number + at for at, task in enumerate(job, 1)}
+                for task in job:
+                    after = tuple(numbers[need] for need in task.needs if need in numbers)
+                    alone = _submission(view, task, run, numbers[task.id])
+                    batch.append(replace(alone, unit=unit, after=after))
+                number += len(job)
             for one in backend.drafts(batch):
                 argv = tuple(map(mask.text, one.argv))
                 sent.append(Sending(level, mask.text(one.script), argv, one.stdin))
@@ -80,13 +90,37 @@ def _stays(task: ScheduledTask, here: frozenset[str]) -> bool:
     return task.call is not None or task.rule in here
 
 
-def _stages(view: View, here: frozenset[str]) -> Iterator[list[ScheduledTask]]:
-    """The tasks that go to the scheduler, by their level in the plan."""
-    running = frozenset(view.decision.to_run())
-    for level in view.plan.groups:
-        tasks = [view.plan.tasks[task] for task in level if task in running]
-        if sent := [task for task in tasks if not _stays(task, here)]:
-            yield sent
+def _stages(view: View, here: frozenset[str], fits: Fits) -> Iterator[list[list[ScheduledTask]]]:
+    """The jobs that go to the scheduler, by the level in the plan at which all of their tasks can begin, but
+    for what they need of each other."""
+    plan, running = view.plan, frozenset(view.decision.to_run())
+    level = {task: at for at, tasks in enumerate(plan.groups) for task in tasks}
+    stages: dict[int, list[list[ScheduledTask]]] = {}
+    joined: set[str] = set()
+    for unit in _units(view, here, fits):
+        own = {node.task.id for node in unit.members}
+        joined |= own
+        first = [level[unit.members[0].task.id]]
+        outer = [level[need] + 1 for node in unit.members for need in node.task.needs if need not in own]
+        stages.setdefault(max(first + outer), []).append([node.task for node in unit.members])
+    for task, at in level.items():
+        if task in running and task not in joined and not _stays(plan.tasks[task], here):
+            stages.setdefault(at, []).append([plan.tasks[task]])
+    for at in sorted(stages):
+        yield stages[at]
+
+
+def _units(view: View, here: frozenset[str], fits: Fits) -> list[Unit]:
+    """What goes as one job, as the engine has it."""
+    tasks = view.plan.tasks
+    nodes = {task: Node(tasks[task], view.decision.answers[task]) for task in view.decision.to_run()}
+    gated = {rule for one in view.plan.sequences for rule in one.rules}
+    link(nodes, nodes.values())
+
+    def joins(node: Node) -> bool:
+        return can_join(node, cutoff=True) and not _stays(node.task, here) and node.task.rule not in gated
+
+    return units_of(nodes, joins, fits)[0]
 
 
 def _submission(view: View, task: ScheduledTask, run: RunFolder, n: int) -> Submission:

@@ -10,7 +10,7 @@ import math
 import select
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -24,10 +24,11 @@ from treadle.engine.backend import (
     Refused,
     Remark,
     Submission,
+    joins_by,
     keep_line,
     withdraw,
 )
-from treadle.plan.task import ScheduledTask, Where
+from treadle.plan.task import Resources, ScheduledTask, Where
 from treadle.records.event import Outcome
 
 
@@ -76,6 +77,10 @@ class PairBackend:
 
     def render_script(self, submission: Submission) -> str:
         return self.part(submission.task).render_script(submission)
+
+    @property
+    def fits_together(self) -> Callable[[Sequence[Resources]], bool] | None:
+        return joins_by(self._other)
 
     def submit(self, batch: Sequence[Submission]) -> list[Accepted | Refused]:
         answers: list[Accepted | Refused] = [Refused("")] * len(batch)

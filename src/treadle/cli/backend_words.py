@@ -24,6 +24,13 @@ def backend_words(code: str, values: Mapping[str, str]) -> str:
             return f"note: whether {said('name')} was taken is unclear ({said('message')}): looking for it"
         case "submitted_again":
             return f"note: nobody knows a job {said('name')}: it is submitted again"
+        case "group_divided":
+            why = (
+                "one job cannot be had for all of them"
+                if said("why") == "long"
+                else "a path leaves the group and comes back"
+            )
+            return f"warning: connected tasks of group '{said('group')}' become several jobs: {why}"
         case "not_packed":
             return f"rule '{said('rule')}' has a pack by time and no 'time_limit': each of its tasks is a job"
         case "node_suspect":

@@ -17,11 +17,12 @@ class Attempt:
     the job holds nothing but a watch for who is at it now. `folder` is that of the run that submitted it.
     `adopted`: an earlier driver looked at its inputs; `anew`: its end is only waited for, whatever it makes.
     `shown` is what was told of it last while it waited. `scratch` is the folder of its private folder, where
-    that is one of this machine. `whole` and `lost` as in `Launch`.
+    that is one of this machine. `whole`, `lost`, `unit` and `after` as in `Launch`.
     """
 
     __slots__ = (
         "adopted",
+        "after",
         "anew",
         "attempt",
         "before",
@@ -41,6 +42,7 @@ class Attempt:
         "standing",
         "submission",
         "task",
+        "unit",
         "whole",
     )
 
@@ -72,6 +74,8 @@ class Attempt:
         self.adopted = False
         self.anew = False
         self.scratch = ""
+        self.unit = 0
+        self.after: tuple[int, ...] = ()
         self.whole: ScheduledTask | None = None
         self.lost: tuple[str, ...] = ()
         self.shown = ("", "", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol, cast
 
@@ -33,7 +33,9 @@ class Submission(Struct, frozen=True, kw_only=True):
     `argv` is what to execute; `env` is added to the environment; `cwd` is absolute; `log` is an
     absolute path that receives stdout and stderr. `resources` are those of this attempt (after
     growth and capping). `grace` is the time between SIGTERM and SIGKILL in seconds. `exclude` are nodes
-    that failed under earlier attempts of the task, and are to be avoided.
+    that failed under earlier attempts of the task, and are to be avoided. Submissions of one batch with one
+    `unit` (0: none) are one job, in their order; each begins only once those of it in `after`, by their `n`,
+    have ended well there.
     """
 
     task: ScheduledTask
@@ -48,6 +50,8 @@ class Submission(Struct, frozen=True, kw_only=True):
     grace: float = 10.0
     private_log: bool = False
     exclude: tuple[str, ...] = ()
+    unit: int = 0
+    after: tuple[int, ...] = ()
 
 
 class Adoptee(Struct, frozen=True, kw_only=True):
@@ -241,6 +245,12 @@ def keep_line(backend: ExecutorBackend, most: int | None) -> int:
     if own is None or most is None or not own(most):
         return 0
     return min(max(_LEAST_AHEAD, 4 * most), _MOST_AHEAD)
+
+
+def joins_by(backend: ExecutorBackend) -> Callable[[Sequence[Resources]], bool] | None:
+    """What tells whether one job can be had that does tasks with such requests one after the other; None: the
+    backend makes a job of each."""
+    return cast("Callable[[Sequence[Resources]], bool] | None", getattr(backend, "fits_together", None))
 
 
 def withdraw(backend: ExecutorBackend, jobs: Sequence[str]) -> None:

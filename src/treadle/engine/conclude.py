@@ -22,7 +22,7 @@ from treadle.engine.inbox import Inbox
 from treadle.engine.news import Ended
 from treadle.engine.scribe import is_full
 from treadle.engine.slate import set_aside_made
-from treadle.engine.witness import seen_by_job
+from treadle.engine.witness import moved_inputs, seen_by_job
 from treadle.plan.task import ScheduledTask
 from treadle.records.event import EndReason, Outcome
 
@@ -118,11 +118,14 @@ class Concluder:
     ) -> None:
         """Look at what a success left; where that has not arrived on this machine, look again later."""
         try:
-            before = attempt.before
-            if attempt.adopted and written is not None:
+            before, late = attempt.before, False
+            if attempt.after:  # made in the same job meanwhile
+                before = self._eyes.before(attempt.task)
+                late = written is not None and bool(moved_inputs(attempt.task, before, written))
+            if (attempt.adopted or attempt.after) and written is not None:
                 before = seen_by_job(attempt.task, before, written)
             made = self._eyes.after(attempt.task, before, attempt.standing, attempt.slate.foreign, written)
-            if made.missing or made.lagging:
+            if made.missing or made.lagging or late:
                 latency = part_for(self._backend, attempt.task).abilities.latency
                 if waited < latency:
                     pause = min(pause, latency - waited)

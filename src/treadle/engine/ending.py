@@ -13,6 +13,7 @@ from treadle.engine.news import (
     Cancel,
     DiskFine,
     DiskFull,
+    Ended,
     Finish,
     Interrupt,
     Interrupted,
@@ -26,6 +27,7 @@ from treadle.engine.passing import Passing
 from treadle.engine.ready import ReadyQueue
 from treadle.engine.story import MachineError, Story
 from treadle.engine.tell import Teller
+from treadle.engine.units import Fits
 from treadle.plan.task import ScheduledTask
 from treadle.records.event import End, EndReason, Evidence, Outcome, TaskSettled
 
@@ -37,9 +39,12 @@ _CANCELLED = Outcome(reason=EndReason.CANCELLED)
 class Ending(ABC):
     """The tasks of one run by where they stand, and the ways that lead out of it."""
 
-    def __init__(self, settings: Settings, budget: Budget, fewer: Fewer | None = None) -> None:
+    def __init__(
+        self, settings: Settings, budget: Budget, fewer: Fewer | None, fits: Fits | None = None
+    ) -> None:
         self.settings = settings
         self._fewer = fewer
+        self._fits = fits
         self.budget = budget
         self.counts: dict[End, int] = dict.fromkeys(End, 0)
         self.failures: dict[str, TaskSettled] = {}
@@ -73,6 +78,9 @@ class Ending(ABC):
         self._doubted: set[str] = set()  # succeeded, and it may be taken back
         self._early: dict[str, Outcome] = {}  # taken back before its files were read
         self._again: set[str] = set()  # it was
+        self._ahead_ends: dict[str, Ended] = {}  # they ended well, before what they need has
+        self._due: list[str] = []  # those of them that count now
+        self._told_divided: set[tuple[str, bool]] = set()
         self._leaving = False  # jobs that outlive us go on
         self._lingering = False  # at the end, for those that are doubted
         self.left = 0  # jobs that go on without us, now that the run is over
@@ -128,6 +136,10 @@ class Ending(ABC):
     def _upstream_done(self, node: Node) -> None:
         """All that a node needs has ended well."""
 
+    @abstractmethod
+    def _dissolve(self, node: Node) -> None:
+        """What was to be one job with a task goes by itself."""
+
     # Ends
 
     def _settle(
@@ -169,8 +181,12 @@ class Ending(ABC):
     def _release_dependents(self, node: Node) -> None:
         for dependent in node.dependents:
             dependent.missing -= 1
-            if not dependent.missing and dependent.state is State.WAITING and not self._asleep(dependent):
+            if dependent.missing != dependent.inner:
+                continue
+            if dependent.state is State.WAITING and not self._asleep(dependent):
                 self._upstream_done(dependent)
+            elif dependent.task.id in self._ahead_ends:
+                self._due.append(dependent.task.id)
 
     def _asleep(self, node: Node) -> bool:
         """Judged, or being judged, while a need was dormant: that need's return changes nothing."""
@@ -186,6 +202,8 @@ class Ending(ABC):
             for dependent in need.dependents:
                 if type(dependent.state) is End or (self._again and self._has_begun(dependent)):
                     continue
+                if dependent.task.id in self._held:  # it shares a job with what failed: its end will tell
+                    continue
                 if self._bears(dependent, need):
                     bearing.append(dependent)
                 else:
@@ -197,6 +215,9 @@ class Ending(ABC):
         """It can never start: `cause` is the task that failed."""
         task = node.task
         node.state = End.BLOCKED
+        self._dissolve(node)
+        self._between.pop(task.id, None)
+        self._delayed.discard(task.id)
         self.counts[End.BLOCKED] += 1
         self._open -= 1
         self.blocked[task.id] = cause
@@ -234,7 +255,7 @@ class Ending(ABC):
     def _go_on(self, nodes: Sequence[Node]) -> None:
         """Gathers whose last need failed, and that can bear it."""
         for node in nodes:
-            if not node.missing and node.state is State.WAITING and not self._asleep(node):
+            if node.can_go and node.state is State.WAITING and not self._asleep(node):
                 self._upstream_done(node)
 
     def _has_begun(self, node: Node) -> bool:
@@ -341,6 +362,8 @@ class Ending(ABC):
         self._drop((*self._deferred.values(), *self._freed.values()))
         for node in self._between.values():
             self._settle(node, End.FAILED, node.outcome)
+        for task, news in () if self._leaving else list(self._ahead_ends.items()):
+            self._settle(self._nodes[task], End.CANCELLED, news.outcome)
         for node in self._nodes.values():
             if type(node.state) is State and node.state not in _HELD:
                 node.state = End.CANCELLED

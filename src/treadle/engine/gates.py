@@ -38,6 +38,10 @@ class Gates:
                 return False
         return True
 
+    def keeps(self, rule: str) -> bool:
+        """Whether tasks of a rule may have to wait here."""
+        return rule in self._stages
+
     def ended(self, node: Node) -> list[Node]:
         """A task has ended, or sleeps: those who waited for it alone, and are to be admitted anew."""
         if node.task.id not in self._counted:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from treadle.base.errors import PlanError
 from treadle.base.place import Diagnostic
 from treadle.decide.reason import Decision, Verdict
-from treadle.engine.node import Node
+from treadle.engine.node import Node, State
 from treadle.plan.task import ScheduledPlan
 from treadle.records.event import End
 
@@ -58,6 +58,8 @@ def merged(
         node, answer = nodes.get(task), decision.answers.get(task)
         if node is not None and (begun(node) or before.tasks.get(task) == plan.tasks[task]):
             node.dependents, node.missing, node.depth = [], 0, 0
+            if node.unit is not None:  # they are found anew
+                node.unit, node.inner, node.state = None, 0, State.WAITING
         elif node is not None and node.state is End.BLOCKED:
             node.task, node.dependents, node.missing, node.depth = plan.tasks[task], [], 0, 0
         elif answer is not None and answer.verdict is Verdict.WILL_RUN:

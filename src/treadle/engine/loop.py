@@ -27,7 +27,7 @@ from treadle.base.mask import Mask
 from treadle.base.proc import usable_memory
 from treadle.decide.reason import Decision
 from treadle.engine.aside import Aside
-from treadle.engine.backend import ExecutorBackend, keep_line
+from treadle.engine.backend import ExecutorBackend, joins_by, keep_line
 from treadle.engine.budget import impossible
 from treadle.engine.check import Eyes
 from treadle.engine.clock import Clock, RealClock, Timers
@@ -156,7 +156,7 @@ class BackendDriver:
         self._clock = clock = clock or RealClock()
         ahead = keep_line(backend, options.max_concurrent)
         self._budget = replace(options.budget(plan), ahead=ahead)
-        self._machine = Machine(options.settings(), self._budget, fewer)
+        self._machine = Machine(options.settings(), self._budget, fewer, joins_by(backend))
         self._inbox = inbox = Inbox(clock)
         self._wake = Wake()
         self._signals = Signals(self._wake)

@@ -219,7 +219,8 @@ class Launch(Order, frozen=True):
     """Start an attempt with these resources (grown and capped), not on the nodes of `exclude`.
 
     `again`: it was deferred, and goes on as the attempt that it was: its intent is written already.
-    `whole` is the task with all its inputs, where `task` goes on without those that are `lost`.
+    `whole` is the task with all its inputs, where `task` goes on without those that are `lost`. Attempts of
+    one `unit` (0: none) are one job, each to begin after those of it that it needs (`after`, by number).
     """
 
     task: ScheduledTask
@@ -230,6 +231,8 @@ class Launch(Order, frozen=True):
     exclude: tuple[str, ...] = ()
     whole: ScheduledTask | None = None
     lost: tuple[str, ...] = ()
+    unit: int = 0
+    after: tuple[int, ...] = ()
 
 
 class Examine(Order, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -12,6 +13,9 @@ from treadle.engine.budget import Demand
 from treadle.engine.retry import Tally
 from treadle.plan.task import Resources, ScheduledTask
 from treadle.records.event import End, Outcome
+
+if TYPE_CHECKING:
+    from treadle.engine.units import Unit
 
 NO_FAILURES = Tally()
 _NOTHING_LOST: dict[str, tuple[str, ...]] = {}  # never changed: a node that loses something gets its own
@@ -37,6 +41,7 @@ class Node:
     attempt, 0 before the first; `run` is the earlier run that submitted it (empty: this one). `stays`: its
     job goes on when we are gone. `exclude` are nodes that failed under it. `lost` has the outputs of needs
     that failed and that it can do without, by task, and `partial` is the task as it is without them.
+    `unit` are those that it shares a job with, once that begins, and `inner` counts its needs among them.
     """
 
     __slots__ = (
@@ -46,6 +51,7 @@ class Node:
         "dependents",
         "depth",
         "exclude",
+        "inner",
         "job",
         "lost",
         "missing",
@@ -60,6 +66,7 @@ class Node:
         "stays",
         "tally",
         "task",
+        "unit",
     )
 
     def __init__(self, task: ScheduledTask, answer: Answer) -> None:
@@ -83,6 +90,13 @@ class Node:
         self.outcome: Outcome | None = None
         self.lost: dict[str, tuple[str, ...]] = _NOTHING_LOST
         self.partial: ScheduledTask | None = None
+        self.unit: Unit | None = None
+        self.inner = 0
+
+    @property
+    def can_go(self) -> bool:
+        """All that it needs has ended well, but for what goes before it in the same job."""
+        return self.missing == self.inner
 
     @property
     def buried(self) -> bool:

@@ -65,6 +65,7 @@ class Preparer:
             slate = look_over(task, recorded, self._eyes, foreign)
         attempt = Attempt(task, launch.attempt, launch.n, launch.resources, slate, self._run, launch.exclude)
         attempt.whole, attempt.lost = launch.whole, launch.lost
+        attempt.unit, attempt.after = launch.unit, launch.after
         event = self.submitted(launch, now, tuple(slate.standing.values()))
         attempt.name = event.name
         return attempt, event
@@ -189,6 +190,8 @@ class Preparer:
             grace=self._grace,
             private_log=private,
             exclude=attempt.exclude,
+            unit=attempt.unit,
+            after=attempt.after,
         )
 
     def _scratch(self, attempt: Attempt) -> Scratch | None:

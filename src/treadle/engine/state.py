@@ -22,9 +22,9 @@ from msgspec.structs import replace
 from treadle.decide.reason import Decision, Verdict
 from treadle.engine.brakes import Mode, Settings
 from treadle.engine.budget import Budget, capped, impossible
-from treadle.engine.ending import Ending
 from treadle.engine.gates import Gates
 from treadle.engine.growth import check_kept, merged
+from treadle.engine.joint import Joint
 from treadle.engine.news import (
     Added,
     BackendFailed,
@@ -55,6 +55,7 @@ from treadle.engine.news import (
 )
 from treadle.engine.node import Fewer, Node, Old, State, join, link, lost_inputs, rank
 from treadle.engine.retry import Again, next_try
+from treadle.engine.units import Fits, Unit
 from treadle.plan.task import ScheduledPlan, Where
 from treadle.records.event import End, EndReason, Outcome
 
@@ -64,11 +65,13 @@ _BAD = (End.FAILED, End.BLOCKED, End.CANCELLED)
 _OURS = (EndReason.CANCELLED, EndReason.INTERRUPTED)
 
 
-class Machine(Ending):
+class Machine(Joint):
     """One run. `handle` is the only door; everything else only reads."""
 
-    def __init__(self, settings: Settings, budget: Budget, fewer: Fewer | None = None) -> None:
-        super().__init__(settings, budget, fewer)
+    def __init__(
+        self, settings: Settings, budget: Budget, fewer: Fewer | None = None, fits: Fits | None = None
+    ) -> None:
+        super().__init__(settings, budget, fewer, fits)
         self._ahead = budget.ahead > 0
         self._doors: dict[type[News], Callable[[Any], None]] = {
             Opened: self._on_opened,
@@ -105,6 +108,8 @@ class Machine(Ending):
         for news in batch:
             self._story.add(now, news)
             self._doors[type(news)](news)
+            if self._due:
+                self._end_due()
         if self._brakes.mode is Mode.GOING and not self._disk_full:
             self._start()
         self._close()
@@ -128,8 +133,9 @@ class Machine(Ending):
         self._attempts = max(self._attempts, news.after)
         for task, job in news.adopted.items():
             self._adopt(self._nodes[task], job)
+        self._make_units()
         for node in fresh:
-            if not node.missing and node.state is State.WAITING:
+            if node.can_go and node.state is State.WAITING:
                 self._upstream_done(node)
 
     def _on_added(self, news: Added) -> None:
@@ -199,12 +205,13 @@ class Machine(Ending):
         for node in nodes:
             if type(node.state) is End and node.state in _BAD:
                 self._block(node, self.blocked.get(node.task.id, node.task.id))
+        self._make_units()
         for node in nodes:
             if node in fresh and type(node.state) is State and self._refused_here(node):
                 continue
             if node.state is State.READY:
                 self._ready(node)
-            elif not node.attempt and not node.missing and node.state is State.WAITING:
+            elif not node.attempt and node.can_go and node.state is State.WAITING:
                 self._upstream_done(node)
 
     def _is_lost(self, task: str) -> bool:
@@ -311,13 +318,18 @@ class Machine(Ending):
                         self._gates.back(sleeper)
                         for dependent in sleeper.dependents:
                             dependent.missing += 1
-            if not one.missing:
+            if one.can_go and one.task.id not in self._delayed:
                 self._ready(one)
 
     def _ready(self, node: Node) -> None:
+        if not node.can_go:  # it was begun in one job with what it needs, and that is tried again
+            node.state = State.WAITING
+            return
         node.state = State.READY
         node.resources, node.demand = self.budget.weigh(node.task, node.resources)
-        if self._gates.admit(node):
+        if node.unit is not None:
+            self._ready_in(node.unit)
+        elif self._gates.admit(node):
             self._queue.push(node.rank, node.demand)
 
     # Attempts
@@ -331,9 +343,12 @@ class Machine(Ending):
         put_back = False
         for at in self._queue.take():
             node = self._ranked[at]
-            if node.missing:  # a need was taken back meanwhile
+            if not node.can_go:  # a need was taken back meanwhile
                 self._put_back(node)
                 put_back = True
+                continue
+            if node.unit is not None:
+                self._launch_unit(node.unit, node)
                 continue
             task = node.task
             again = bool(self._freed) and self._freed.pop(task.id, None) is not None
@@ -354,6 +369,27 @@ class Machine(Ending):
                 )
             self._commands.append(launch)
         return put_back
+
+    def _launch_unit(self, unit: Unit, leader: Node) -> None:
+        """All of a unit, in its order; the amounts of its leader are taken already. It is no unit any more:
+        whatever becomes of each is that one's alone."""
+        first = self._attempts + 1
+        for node in unit.members:
+            task = node.task
+            after = [self._nodes[need] for need in task.needs if node.inner and need in self._nodes]
+            numbers = tuple(one.n for one in after if one.n >= first)
+            self._attempts += 1
+            node.attempt += 1
+            node.n = self._attempts
+            node.state = State.SUBMITTED
+            node.unit, node.inner = None, 0
+            self._held[task.id] = node
+            if node is not leader:
+                self._queue.occupy(node.demand)
+            launch = Launch(
+                task, node.attempt, node.n, node.resources, exclude=node.exclude, unit=first, after=numbers
+            )
+            self._commands.append(launch)
 
     def _put_back(self, node: Node) -> None:
         self._queue.give_back(node.demand)
@@ -424,16 +460,21 @@ class Machine(Ending):
             node = self._deferred.pop(news.task, None)
             if node is None or node.n != news.n:
                 raise self._story.impossible(news.task, self._nodes.get(news.task), news)
+        if node.missing and self._ends_before_its_needs(node, news):
+            return
         if news.outcome.reason is EndReason.OK:
-            if news.doubted:
-                taken_back = self._early.pop(news.task, None)
-                if taken_back is not None:
-                    self._attempt_failed(node, taken_back)
-                    return
-                self._doubted.add(news.task)
-            self._settle(node, End.SUCCEEDED, news.outcome, news.evidence)
+            self._end_well(node, news)
         else:
             self._attempt_failed(node, news.outcome)
+
+    def _end_well(self, node: Node, news: Ended) -> None:
+        if news.doubted:
+            taken_back = self._early.pop(news.task, None)
+            if taken_back is not None:
+                self._attempt_failed(node, taken_back)
+                return
+            self._doubted.add(news.task)
+        self._settle(node, End.SUCCEEDED, news.outcome, news.evidence)
 
     def _on_confirmed(self, news: Confirmed) -> None:
         self._doubted.discard(news.task)
@@ -461,6 +502,7 @@ class Machine(Ending):
         self._gates.back(node)
         self._again.add(news.task)
         for one in above:
+            self._dissolve(one)
             one.missing += 1
         if again is None:
             self._settle(node, End.FAILED, news.outcome)
@@ -510,6 +552,8 @@ class Machine(Ending):
 
     def _attempt_failed(self, node: Node, outcome: Outcome) -> None:
         node.outcome, node.job, node.stays = outcome, "", False
+        if self._ahead_ends:
+            self._take_back_ahead(node)
         if outcome.reason is EndReason.NODE and outcome.host and outcome.host not in node.exclude:
             node.exclude = (*node.exclude, outcome.host)
         if outcome.reason is EndReason.DISK and self._brakes.mode is Mode.GOING:

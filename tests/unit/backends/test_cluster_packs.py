@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from treadle.backends.cluster.dialect import Phase, Row
 from treadle.backends.cluster.exit_file import ExitFile, Witness
 from treadle.backends.cluster.held import read_elements
-from treadle.backends.cluster.packs import pack_size, together
+from treadle.backends.cluster.packs import fits, in_a_row, pack_size, together
 from treadle.backends.cluster.script import JobElement
 from treadle.backends.cluster.settings import ClusterSettings
 from treadle.backends.cluster.verdict import Ended, Facts, InFlight, LookAgain, verdict
@@ -97,6 +97,31 @@ def test_one_of_a_pack_that_nobody_wants_ends_and_the_next_begins(tmp_path):
     assert job.end(2).skipped
     assert not (job.work / "never").exists()
     assert job.end(3).done
+
+
+def test_what_needs_one_that_did_not_end_well_or_is_not_there_does_not_begin(tmp_path):
+    job = Job(tmp_path / "w")
+    bad = job.submission(1, "sh", "-c", "exit 3")
+    good = job.submission(2, "true")
+    texts = {3: (1,), 4: (2,), 5: (3,), 6: (9,), 7: (2, 4)}
+    others = [job.submission(n, "sh", "-c", f"echo >made{n}", after=after) for n, after in texts.items()]
+    job.write(JobElement(submissions=(bad, good, *others), independent=True))
+    assert job.run() == 3
+    assert [n for n in texts if (job.work / f"made{n}").exists()] == [4, 7]
+    assert [n for n in texts if job.end(n).skipped] == [3, 5, 6]
+
+
+def test_a_unit_needs_one_place_that_has_enough_for_long_enough():
+    one, two = Resources(threads=4, time_limit=600), Resources(threads=1, memory=1 << 30, time_limit=1200)
+    assert in_a_row([one, two], None) == Resources(threads=4, memory=1 << 30, time_limit=1800)
+    assert in_a_row([one, Resources()], None).time_limit is None
+    assert in_a_row([one, Resources()], 60).time_limit == 660
+    assert fits([one, two], SETTINGS)
+    assert not fits([one, replace(two, partition="other")], SETTINGS)
+    short = replace(SETTINGS, partitions=(Partition(name="q", time_limit=1799),))
+    assert not fits([one, two], short)
+    assert fits([one, one], short)
+    assert not fits([one, two], replace(SETTINGS, ceilings=Partition(name="", time_limit=1500, gpu=-1)))
 
 
 # The verdict

@@ -24,7 +24,7 @@ def held(n: int, rule: str = "t", **changes) -> Held:
 def waiting(*some: Held, at: float = 0.0) -> Waiting:
     queue = Waiting(10.0)
     for one in some:
-        queue.add(one, at)
+        queue.add([one], at)
     return queue
 
 
@@ -112,7 +112,7 @@ def test_one_that_avoids_a_node_goes_apart():
 def test_a_ready_one_waits_for_company_while_something_is_in_flight():
     queue = waiting(held(1))
     assert queue.take(100, 0.0, alone=False) == []
-    queue.add(held(2), 1.0)
+    queue.add([held(2)], 1.0)
     assert queue.due() == 3.0  # two seconds after the last newcomer
     assert numbers(queue.take(100, 3.0, alone=False)) == [1, 2]
 
@@ -120,7 +120,7 @@ def test_a_ready_one_waits_for_company_while_something_is_in_flight():
 def test_nobody_waits_longer_than_one_interval():
     queue = waiting(held(0))
     for n in range(1, 11):
-        queue.add(held(n), float(n))
+        queue.add([held(n)], float(n))
     assert queue.due() == 10.0
     assert len(queue.take(100, 10.0, alone=False)) == 11
 
@@ -135,7 +135,7 @@ def test_a_full_chunk_does_not_wait():
 def test_what_is_put_back_goes_first_and_as_it_was():
     queue = waiting(held(1), held(2))
     batch = queue.take(100, 0.0, alone=True)
-    queue.add(held(3), 0.0)
+    queue.add([held(3)], 0.0)
     queue.put_back(batch, whole=True, now=0.0)
     assert numbers(queue.take(100, 0.0, alone=False)) == [1, 2]
     assert len(queue) == 1

@@ -1,6 +1,6 @@
 """Attempts that wait to be submitted, put together: equal ones of one rule go as one array.
 
-    attempts -> jobs (one attempt each, or a pack) -> one submission (a job alone, or an array of them)
+    attempts -> jobs (one attempt each, a pack, a unit) -> one submission (a job alone, or an array of them)
 
 They wait a little for company, as their siblings come when what they need has ended. Nobody waits where
 nothing is in flight whose end could bring one.
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from treadle.backends.cluster.held import Held
+from treadle.backends.cluster.packs import in_a_row
 from treadle.backends.cluster.script_task import JobElement
 from treadle.plan.task import Resources
 
@@ -29,6 +30,7 @@ class Likeness(Struct, frozen=True):
     signal_before: int
     cwd: str
     exclude: tuple[str, ...]
+    unit: bool
 
 
 Batch = list[list[Held]]
@@ -41,7 +43,7 @@ class _Group:
     def __init__(self, now: float, pack: int) -> None:
         self.first = self.last = now
         self.pack = pack
-        self.held: deque[Held] = deque()
+        self.held: deque[list[Held]] = deque()  # attempts, or units
 
 
 class Waiting:
@@ -59,15 +61,15 @@ class Waiting:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, held: Held, now: float) -> None:
-        """One more."""
-        like = likeness(held)
+    def add(self, job: list[Held], now: float) -> None:
+        """One more attempt, or all of a unit."""
+        like = likeness(job)
         group = self._groups.get(like)
         if group is None:
-            group = self._groups[like] = _Group(now, self._pack(held))
-        group.held.append(held)
+            group = self._groups[like] = _Group(now, self._pack(job[0]) if len(job) == 1 else 1)
+        group.held.append(job)
         group.last = now
-        self._count += 1
+        self._count += len(job)
 
     def drop(self, held: Held) -> None:
         """It is not to be submitted any more."""
@@ -82,9 +84,11 @@ class Waiting:
         if whole and kept:
             self._whole.append(jobs)
         elif kept:
-            like, early = likeness(kept[0]), now - self._longest
-            group = self._groups.get(like) or _Group(early, self._pack(kept[0]))
-            group.held.extendleft(reversed(kept))
+            entries = jobs if _is_unit(kept[0]) else [[held] for held in kept]
+            like, early = likeness(entries[0]), now - self._longest
+            pack = 1 if _is_unit(kept[0]) else self._pack(kept[0])
+            group = self._groups.get(like) or _Group(early, pack)
+            group.held.extendleft(reversed(entries))
             group.first = early
             self._groups = {like: group, **self._groups}
 
@@ -110,7 +114,7 @@ class Waiting:
     def _next_job(self, group: _Group) -> list[Held]:
         job: list[Held] = []
         while group.held and len(job) < group.pack:
-            job += self._living([group.held.popleft()])
+            job += self._living(group.held.popleft())
         return job
 
     def _living(self, batch: list[Held]) -> list[Held]:
@@ -135,18 +139,22 @@ class Waiting:
         return min(map(self._due, self._groups.values()), default=None)
 
 
-def likeness(held: Held) -> Likeness:
-    """What must be equal."""
-    submission = held.submission
-    assert submission is not None
-    policy = submission.task.policy
+def _is_unit(held: Held) -> bool:
+    return held.submission is not None and held.submission.unit > 0
+
+
+def likeness(job: list[Held]) -> Likeness:
+    """What must be equal of jobs."""
+    some = [held.submission for held in job if held.submission is not None]
+    first, policies = some[0], [one.task.policy for one in some]
     return Likeness(
-        rule=submission.task.rule,
-        resources=submission.resources,
-        restartable=policy.restartable,
-        signal_before=policy.signal_before_end or 0,
-        cwd=submission.cwd,
-        exclude=held.exclude,
+        rule="+".join(one.task.rule for one in some),
+        resources=in_a_row([one.resources for one in some], None),
+        restartable=all(policy.restartable for policy in policies),
+        signal_before=max(policy.signal_before_end or 0 for policy in policies),
+        cwd=first.cwd,
+        exclude=job[0].exclude,
+        unit=_is_unit(job[0]),
     )
 
 

@@ -21,6 +21,7 @@ from treadle.backends.cluster.dialect import Silence
 from treadle.backends.cluster.follow import Follower
 from treadle.backends.cluster.held import Held, Sent
 from treadle.backends.cluster.link import Link
+from treadle.backends.cluster.packs import fits
 from treadle.backends.cluster.settings import ClusterSettings
 from treadle.backends.cluster.submit import Draft, Submitter, find_names
 from treadle.backends.cluster.verdict import Ended
@@ -37,6 +38,7 @@ from treadle.engine.backend import (
     Submission,
 )
 from treadle.engine.clock import Clock
+from treadle.plan.task import Resources
 from treadle.records.event import EndReason, Outcome
 
 if TYPE_CHECKING:
@@ -96,6 +98,10 @@ class ClusterBackend:
         """A script for sh that runs the attempt by hand; `preview` shows what the scheduler gets."""
         return script_of(submission, submission.env)
 
+    def fits_together(self, wanted: Sequence[Resources]) -> bool:
+        """Whether one job can be had for these, one after the other."""
+        return fits(wanted, self._settings)
+
     def preview(self, batch: Sequence[Submission]) -> list[tuple[str, list[str]]]:
         """The scripts and commands that would send these attempts, if they came together. Nothing is sent.
 
@@ -106,8 +112,8 @@ class ClusterBackend:
     def drafts(self, batch: Sequence[Submission]) -> list[Draft]:
         """The same as whole submissions, with what a command reads from its standard input."""
         waiting, most = Waiting(0.0, self._submitter.pack), self._submitter.chunk
-        for one in batch:
-            waiting.add(Held(one, self._settings), 0.0)
+        for job in _jobs([Held(one, self._settings) for one in batch]):
+            waiting.add(job, 0.0)
         found: list[Draft] = []
         while together := waiting.take(most, 0.0, alone=True):
             found.append(self._submitter.draft(together))
@@ -117,11 +123,14 @@ class ClusterBackend:
         """Take the attempts in, under their names. What the scheduler says of them, and what it calls them,
         comes by `poll`."""
         now = self._link.now()
-        answers = [self._take(submission, now) for submission in batch]
+        taken: list[Held] = []
+        answers = [self._take(submission, taken) for submission in batch]
+        for job in _jobs(taken):
+            self._submitter.waiting.add(job, now)
         self._submitter.advance(now)
         return answers
 
-    def _take(self, submission: Submission, now: float) -> Accepted | Refused:
+    def _take(self, submission: Submission, taken: list[Held]) -> Accepted | Refused:
         task = submission.task
         if task.call is not None:
             return Refused(f"'{task.id}' is a step: steps do not run on {self.name} yet")
@@ -129,7 +138,7 @@ class ClusterBackend:
             return Refused(f"{_owned_words(owned)}\n  leave them out of 'extra_args'")
         held = Held(submission, self._settings)
         self._register(held)
-        self._submitter.waiting.add(held, now)
+        taken.append(held)
         return Accepted(held.name)
 
     def _register(self, held: Held) -> None:
@@ -273,6 +282,15 @@ class ClusterBackend:
         self._submitter.finish()
         self._follower.finish()
         self._link.commands.close()
+
+
+def _jobs(some: Sequence[Held]) -> list[list[Held]]:
+    """Attempts that wait: those of a unit as one."""
+    jobs: dict[tuple[int, int], list[Held]] = {}
+    for held in some:
+        unit = held.submission.unit if held.submission is not None else 0
+        jobs.setdefault((unit, 0 if unit else held.n), []).append(held)
+    return list(jobs.values())
 
 
 def _owned_words(owned: Sequence[str]) -> str:

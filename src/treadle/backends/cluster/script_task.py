@@ -93,6 +93,7 @@ def _attempt(one: Submission, element: JobElement, folder: JobFolder, limit: int
         f"treadle_log={quote(one.log)}",
         f"treadle_secrets={quote(secrets)}",
         f"treadle_private={int(one.private_log)} treadle_restartable={int(policy.restartable)}",
+        f"treadle_n={one.n} treadle_after={quote(' '.join(map(str, one.after)))}",
         f"treadle_unwanted={quote('' if alone else folder.unwanted(one.n))} treadle_most={most}",
         f"treadle_limit={digests} treadle_grace={max(0, round(one.grace * 10))}",
         f"treadle_checksum={policy.checksum}",

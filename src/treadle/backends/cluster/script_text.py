@@ -475,6 +475,13 @@ treadle_finish() {
 }
 
 treadle_code=0
+treadle_good=' '
+treadle_can_begin() {
+  for treadle_one in $treadle_after; do
+    case $treadle_good in *" $treadle_one "*) ;; *) return 1 ;; esac
+  done
+}
+
 treadle_attempt() {
   treadle_passed=0 treadle_problem= treadle_inputs= treadle_outputs= treadle_skipped=false
   treadle_cpu_seconds=null treadle_memory=null treadle_oom=null
@@ -482,7 +489,7 @@ treadle_attempt() {
     treadle_now
     treadle_begun=$treadle_time treadle_ended=$treadle_time
     if [ "$treadle_code" -ne 0 ] && [ "$treadle_independent" = 0 ] || [ "$treadle_stopped" = 1 ] ||
-      [ -e "$treadle_unwanted" ]; then
+      [ -e "$treadle_unwanted" ] || ! treadle_can_begin; then
       treadle_skipped=true treadle_status=1
     elif treadle_ready; then
       treadle_run
@@ -493,6 +500,7 @@ treadle_attempt() {
     fi
     treadle_finish
   fi
+  [ "$treadle_result" -ne 0 ] || treadle_good="$treadle_good$treadle_n "
   [ "$treadle_code" -ne 0 ] || treadle_code=$treadle_result
   [ "$treadle_asked" -eq 0 ] || treadle_stopped=1
 }

@@ -32,7 +32,7 @@ from treadle.engine.backend import (
     Remark,
     Submission,
 )
-from treadle.plan.task import ScheduledTask
+from treadle.plan.task import Resources, ScheduledTask
 from treadle.records.event import Outcome
 from treadle.steps.book import StepBook
 
@@ -71,6 +71,9 @@ class SteppedCluster:
 
     def preview(self, batch: Sequence[Submission]) -> list[tuple[str, list[str]]]:
         return self._inner.preview([one for one in batch if one.task.call is None])
+
+    def fits_together(self, wanted: Sequence[Resources]) -> bool:
+        return self._inner.fits_together(wanted)
 
     def submit(self, batch: Sequence[Submission]) -> list[Accepted | Refused]:
         answers: list[Accepted | Refused] = [Refused("")] * len(batch)

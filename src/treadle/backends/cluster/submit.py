@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct
 
-from treadle.backends.cluster.arrays import Batch, Waiting, elements_of
+from treadle.backends.cluster.arrays import Batch, Waiting, elements_of, likeness
 from treadle.backends.cluster.dialect import Answer, Limits, Request, Silence, Sort
 from treadle.backends.cluster.held import FORMAT, Element, Elements, Held, Sent
 from treadle.backends.cluster.link import Link
@@ -206,6 +206,7 @@ class Submitter:
         dialect, settings = self._link.dialect, self._link.settings
         folder = self._run_of(first).job(first.n, first.task.id)
         size = len(batch) if len(batch) > 1 else 0
+        like = likeness(batch[0])
         request = Request(
             name=name_of(first, settings.job_prefix, dialect.name_length),
             script=folder.script,
@@ -216,8 +217,8 @@ class Submitter:
             running=settings.max_running if size > settings.max_running else 0,
             comment=_comment(self._run_of(first).run, batch),
             exclude=batch[0][0].exclude,
-            requeue=first.task.policy.restartable,
-            signal_before=first.task.policy.signal_before_end or 0,
+            requeue=like.restartable,
+            signal_before=like.signal_before,
         )
         elements = elements_of(batch, self._flowdir)
         argv, stdin = dialect.submit(request)
