@@ -52,7 +52,9 @@ def _numbers() -> list[int]:
 def _look(pid: int) -> tuple[int, str]:
     """The words of a process, nothing when it has ended (no one has words that has)."""
     try:
-        return pid, pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+        return pid, pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(
+            errors="replace"
+        ).strip()
     except OSError:
         return pid, ""
 
