@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from treadle.decide.reason import Answer, OutputNeeded, Upstream, Verdict
 from treadle.engine.budget import Budget
-from treadle.engine.news import Ended, Examine, Examined, Finish, Launch, News, Opened, Order, Started
+from treadle.engine.news import Ended, Examine, Examined, Finish, Grew, Launch, News, Opened, Order, Started
 from treadle.engine.state import Machine, Settings
 from treadle.plan.task import Ceilings, ExecutionGroup, Policy, Resources, ScheduledTask
 from treadle.records.event import End, EndReason, Outcome
@@ -142,3 +142,17 @@ def test_a_task_that_is_woken_stands_in_line_again():
     assert drive.tell(Examined(asked.task.id, asked.round, ())) == []
     assert drive.end("a1") == ["b1"]
     assert drive.end("b1") == ["c1"]
+
+
+def test_work_that_is_discovered_stands_in_the_same_lines():
+    first = [task("a"), task("b"), task("c")]
+    drive = Drive(*first, line=("a", "b", "c"))
+    assert drive.end("a1") == ["b1"]
+    grown = replace(
+        plans.plan([*first, task("b", 2), task("a", 2)]), sequences=(ExecutionGroup("line", ("a", "b", "c")),)
+    )
+    done = {"a1": Answer(Verdict.UP_TO_DATE), "b1": Answer(Verdict.WILL_RUN)}
+    assert drive.tell(Grew(grown, plans.decision(grown, done))) == ["a2"]
+    assert drive.end("b1") == []
+    assert drive.end("a2") == ["b2"]
+    assert drive.end("b2") == ["c1"]
