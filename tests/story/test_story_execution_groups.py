@@ -81,3 +81,30 @@ def test_a_rule_beyond_the_budget_is_refused(folder):
     )
     said = folder.treadle("run", exits=2).stderr
     assert "main.oxoflow:10 [rules.big.resources.memory]: rule big asks for 2G of memory" in said
+
+
+def test_tasks_that_a_checkpoint_finds_come_before_those_of_the_next_rule(folder):
+    folder.flow(
+        """
+        [[execution_group]]
+        name = "line"
+        rules = ["use", "last"]
+        mode = "sequential"
+        [[rules]]
+        name = "last"
+        output = ["last.txt"]
+        shell = "ls used > {output}"
+        [[rules]]
+        name = "find"
+        output = ["found.toml"]
+        checkpoint = true
+        checkpoint_manifest = "found.toml"
+        shell = "echo '[reentry]' > {output}; echo 'sample = [\\"A\\", \\"B\\"]' >> {output}"
+        [[rules]]
+        name = "use"
+        output = ["used/{sample}"]
+        shell = "echo > {output}"
+        """
+    )
+    folder.treadle("run", "-j", "4")
+    assert folder.read("last.txt").split() == ["A", "B"]

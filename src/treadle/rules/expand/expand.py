@@ -110,7 +110,7 @@ class _Expander:
         self._expand(blueprints, order, fed_by, values)
         if reached is not None:
             ended = {one.task for one in self.found}
-            wait(self.trip.done, blueprints, reached, self.finder, ended)
+            wait(self.trip.done, blueprints, reached, self.finder, ended, self.workflow.sequences)
         rules = self.trip.in_file_order()
         prune(rules)
         self.finder.finish()

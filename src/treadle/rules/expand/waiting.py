@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.base.names import task_id
-from treadle.plan.task import Draft, Skip
+from treadle.plan.task import Draft, ExecutionGroup, Skip
 from treadle.rules.expand.blueprint import Blueprint
 from treadle.rules.expand.finder import Finder
 from treadle.rules.expand.reach import Coming, Reach
@@ -28,13 +28,16 @@ def wait(
     found: Reach,
     finder: Finder,
     ended: set[str],
+    sequences: Iterable[ExecutionGroup] = (),
 ) -> None:
     """Mark the drafts with the checkpoint tasks that they await; in place.
 
     What only tasks that did not come could have made is made by nobody: who reads it is skipped, and a gather
-    goes without. `ended` are the checkpoint tasks whose values are known.
+    goes without. `ended` are the checkpoint tasks whose values are known. In the `sequences` a rule awaits
+    those that may bring further tasks of a rule in front of it.
     """
     waiting = _Waiting(rules, blueprints, found, finder, ended)
+    waiting.in_front = _in_front(sequences, blueprints, found)
     for number, expanded in rules.items():
         waiting.mark(number, expanded)
 
@@ -48,6 +51,7 @@ class _Waiting:
         finder: Finder,
         ended: set[str],
     ) -> None:
+        self.in_front: dict[int, set[int]] = {}
         self._reach = found
         self._finder = finder
         self._coming = Coming(blueprints, found)
@@ -65,6 +69,7 @@ class _Waiting:
         if turn := self._reach.turns.get(number, 0):
             expanded.drafts[:] = [replace(draft, turn=turn) for draft in expanded.drafts]
         more = {n: links for n, links in self._reach.more[number].items() if self._open[n]}
+        more.update((n, frozenset()) for n in self.in_front.get(number, ()) if self._open[n])
         looks = self._coming and bool(expanded.blueprint.inputs)
         if not more and not looks:
             return
@@ -120,3 +125,22 @@ class _Waiting:
         if fixed is not None:
             return replace(draft, skip=Skip("upstream", fixed))
         return expanded.drafter.draft(expanded.drafter.groups[at], frozenset(dead))
+
+
+def _in_front(
+    sequences: Iterable[ExecutionGroup], blueprints: Sequence[Blueprint], found: Reach
+) -> dict[int, set[int]]:
+    """By rule, the checkpoint rules that may bring tasks of the rules in front of it in an execution group.
+
+    Not those that stand behind it themselves, which would wait for it.
+    """
+    numbers = {blueprint.rule.name: number for number, blueprint in enumerate(blueprints)}
+    awaited: dict[int, set[int]] = {}
+    for sequence in sequences:
+        rules = [numbers[name] for name in sequence.rules if name in numbers]
+        before: set[int] = set()
+        for at, number in enumerate(rules):
+            if before:
+                awaited.setdefault(number, set()).update(before.difference(rules[at:]))
+            before |= found.new[number].keys()
+    return awaited
