@@ -1,125 +1,18 @@
-"""A folder, a workflow file, and the installed command: what the story tests are told with."""
+"""Fixtures of the stories."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pathlib
 import signal
-import subprocess
-import sys
-import textwrap
-import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
+from story_folder import Folder
 from story_trouble import processes
 
 from treadle.testing.pytest_plugin import fake_cluster as fake_cluster
-
-TREADLE = str(pathlib.Path(sys.executable).with_name("treadle"))
-HEAD = '[workflow]\nname = "story"\nstrict_shell = true\n'
-
-
-class Folder:
-    """A work folder, with words for what a person does in it."""
-
-    def __init__(self, path: pathlib.Path) -> None:
-        self.path = path
-
-    def __truediv__(self, name: str) -> pathlib.Path:
-        return self.path / name
-
-    def write(self, name: str, text: str) -> pathlib.Path:
-        """Write a file (its folders are made)."""
-        target = self.path / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-        return target
-
-    def flow(self, text: str, head: str = HEAD, name: str = "main.oxoflow") -> None:
-        """Write the workflow file, with a usual head."""
-        self.write(name, head + textwrap.dedent(text))
-
-    def read(self, name: str) -> str:
-        return (self.path / name).read_text()
-
-    def env(self, **more: str) -> dict[str, str]:
-        clean = {key: value for key, value in os.environ.items() if not key.startswith("TREADLE_")}
-        return {**clean, "NO_COLOR": "1", "HOME": str(self.path), **more}
-
-    def start(self, *args: str, **options: Any) -> subprocess.Popen[str]:
-        """Start the command and do not wait for it."""
-        options.setdefault("env", self.env())
-        return subprocess.Popen(
-            [TREADLE, *args],
-            cwd=options.pop("cwd", self.path),
-            stdin=options.pop("stdin", subprocess.DEVNULL),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **options,
-        )
-
-    def treadle(self, *args: str, exits: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:
-        """Run the command; it must end with `exits` (None: whatever) and never with a traceback."""
-        process = self.start(*args, **options)
-        out, err = process.communicate(timeout=120)
-        assert "Traceback" not in err, err
-        if exits is not None:
-            assert process.returncode == exits, f"exit {process.returncode}\n{out}\n{err}"
-        return subprocess.CompletedProcess(args, process.returncode, out, err)
-
-    def until(self, name: str) -> None:
-        """Wait until a file is there: a sign that a task gives."""
-        deadline = time.monotonic() + 60
-        while not (self.path / name).exists():
-            assert time.monotonic() < deadline, f"{name} never came"
-            time.sleep(0.01)
-
-    def snapshot(self, below: str = ".treadle") -> dict[str, bytes]:
-        """Every file below a folder with its content: nothing was written when two are equal."""
-        root = self.path / below
-        return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-
-    def plan(self, *args: str) -> dict[str, Any]:
-        """`treadle plan --json`, read."""
-        found: dict[str, Any] = json.loads(self.treadle("plan", "--json", *args).stdout)
-        return found
-
-    def will_run(self, *args: str) -> set[str]:
-        """Ids of the tasks that the preview says will run."""
-        return {task["id"] for task in self.plan(*args)["tasks"] if task["will_run"]}
-
-    def events(self, run: str = "latest") -> list[dict[str, Any]]:
-        """The journal of a run."""
-        journal = self.path / ".treadle" / "runs" / run / "events.jsonl"
-        return [json.loads(line) for line in journal.read_text().splitlines()]
-
-    def attempted(self, run: str = "latest") -> set[str]:
-        """Ids of the tasks that a run tried."""
-        return {event["task"] for event in self.events(run) if event["event"] == "attempt_submitted"}
-
-    def runs(self) -> list[str]:
-        """Ids of the runs that are recorded."""
-        folder = self.path / ".treadle" / "runs"
-        return (
-            sorted(entry.name for entry in folder.iterdir() if entry.name != "latest")
-            if folder.exists()
-            else []
-        )
-
-    def run_as_previewed(self, *args: str, exits: int = 0) -> set[str]:
-        """Preview, run, and hold one against the other; returns what ran."""
-        previewed = self.will_run(*args)
-        before = self.runs()
-        self.treadle("run", *args, exits=exits)
-        new = [run for run in self.runs() if run not in before]
-        ran = self.attempted(new[-1]) if new else set()
-        assert ran == previewed
-        return ran
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ import json
 
 import pexpect
 import pytest
-
-from conftest import TREADLE
+from story_folder import TREADLE
 
 FLOW = '[[rules]]\nname = "long"\noutput = ["long.txt"]\nshell = "echo x >> times; echo > {output}"\n'
 SECONDS = 9  # where a line of the checkpoint file tells how long the last success took

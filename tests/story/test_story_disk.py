@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
+from story_folder import TREADLE
 from story_trouble import host, mortal, none_left, until
-
-from conftest import TREADLE
 
 FLOW = """
 [[rules]]

@@ -8,8 +8,7 @@ import subprocess
 
 import pexpect
 import pytest
-
-from conftest import TREADLE
+from story_folder import TREADLE
 
 FLOW = """
 [config.token]

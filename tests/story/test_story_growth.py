@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
+from story_folder import Folder
 from story_steps import Calls, put, until
 
-from conftest import Folder
 from treadle import StepError, StepRunError, StepRunner, StepSpec
 from treadle.steps.grow import DEEPEST
 

@@ -8,9 +8,8 @@ import signal
 import subprocess
 
 import pytest
+from story_folder import TREADLE
 from story_trouble import none_left, until
-
-from conftest import TREADLE
 
 FLOW = """
 [[rules]]

@@ -7,8 +7,7 @@ import os
 
 import pexpect
 import pytest
-
-from conftest import TREADLE
+from story_folder import TREADLE
 
 FLOW = """
 [config]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import shutil
 
-from conftest import Folder
+from story_folder import Folder
 
 EXAMPLE = pathlib.Path(__file__).parents[2] / "examples" / "steps"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from conftest import Folder
+from story_folder import Folder
 
 PIPELINE = """
 import pathlib

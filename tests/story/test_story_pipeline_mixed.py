@@ -7,8 +7,7 @@ import signal
 import time
 
 import pytest
-
-from conftest import Folder
+from story_folder import Folder
 
 STEPS = """
 import os, pathlib, time

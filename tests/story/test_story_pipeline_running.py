@@ -6,8 +6,7 @@ import json
 import pathlib
 
 import pytest
-
-from conftest import Folder
+from story_folder import Folder
 
 HEAD = "import os, pathlib, sys, time\nfrom treadle import StepSpec, StepRunner, ResourceConfig\n"
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import pexpect
 import pytest
+from story_folder import TREADLE
 from story_trouble import host, none_left, until
-
-from conftest import TREADLE
 
 # Both tasks write half of their output and wait until `quick` is there. One of them does not hear SIGTERM.
 FLOW = """

@@ -8,9 +8,9 @@ import time
 from typing import Any
 
 import pytest
+from story_folder import Folder
 from story_steps import Calls, put
 
-from conftest import Folder
 from treadle import OptionError, PlanError, ResourceConfig, StepError, StepRunner, StepSpec
 
 

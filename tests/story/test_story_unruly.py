@@ -7,9 +7,8 @@ import stat
 from contextlib import suppress
 
 import pytest
+from story_folder import TREADLE
 from story_trouble import mortal, none_left, processes, until
-
-from conftest import TREADLE
 
 
 def rule(name: str, shell: str, output: str = '"{name}.txt"', more: str = "") -> str:

@@ -6,8 +6,7 @@ import re
 
 import pexpect
 import pytest
-
-from conftest import TREADLE
+from story_folder import TREADLE
 
 FLOW = """
     [[values]]
