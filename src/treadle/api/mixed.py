@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from treadle.api.steps_grown import named_steps
 from treadle.api.steps_pipe import Looker, Places, see_possible, with_made_inputs
 from treadle.api.still_to_grow import Names
 from treadle.base.errors import OptionError, UserError, WorkflowError
+from treadle.base.names import step_id
 from treadle.base.place import Diagnostic
 from treadle.plan.task import Draft
 from treadle.rules.schema import StepModule, StepPath, Workflow
@@ -153,8 +154,8 @@ class Modules:
             )
             see_possible(expanded.drafts, book, expanded.seen)
             paths_of = {draft.call.identity: draft.call.path for draft in drafts if draft.call is not None}
-            drafts += with_made_inputs(expanded.drafts, book, paths_of)
             seen.update(expanded.seen)
+            drafts += with_made_inputs(tuple(_born(expanded.drafts, names.parents, seen)), book, paths_of)
             roots += expanded.targets
             parents.update({**names.parents, **expanded.parents})
         return StepDrafts(tuple(drafts), book, seen, tuple(roots), parents)
@@ -178,11 +179,21 @@ class Modules:
                 book=book,
             )
             see_possible(expanded.drafts, book, expanded.seen)
-            drafts += expanded.drafts
             seen.update(expanded.seen)
+            drafts += _born(expanded.drafts, one.names.parents, seen)
             roots += expanded.targets
             parents.update({**one.names.parents, **expanded.parents})
         return StepDrafts(tuple(with_made_inputs(drafts, book)), book, seen, tuple(roots), parents)
+
+
+def _born(drafts: Iterable[Draft], parents: Mapping[str, str], there: Container[str]) -> Iterator[Draft]:
+    """The drafts, also those that rules name, with what grew them where that is in the plan."""
+    from msgspec.structs import replace
+
+    for draft in drafts:
+        task = step_id(draft.call.step, draft.call.identity) if draft.call is not None else ""
+        parent = parents.get(task, "")
+        yield replace(draft, born=(parent,)) if parent in there and not draft.born else draft
 
 
 def _forced(request: Request, named: Sequence[StepSpec]) -> frozenset[str] | bool:
