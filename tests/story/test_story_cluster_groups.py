@@ -226,3 +226,66 @@ def test_a_group_has_no_effect_on_this_machine(tmp_path: Path) -> None:
         place.write(f"in/{name}.txt", f"{name}\n")
     place.treadle("run")
     assert place.starts() == ONCE
+
+
+FOUND = """
+[workflow]
+name = "found"
+strict_shell = true
+
+[[rules]]
+name = "find"
+input = ["names.toml"]
+output = ["found.toml"]
+group = "g"
+checkpoint = true
+checkpoint_manifest = "found.toml"
+checkpoint_extends = ["values.part"]
+shell = "echo find >> starts; cp {input} {output}"
+
+[[rules]]
+name = "make"
+output = ["made/{part}"]
+group = "g"
+shell = "echo make-{part} >> starts; echo {part} > {output}"
+
+[[rules]]
+name = "mend"
+input = ["made/{part}"]
+output = ["mended/{part}"]
+group = "g"
+shell = "echo mend-{part} >> starts; cp {input} {output}"
+
+[[rules]]
+name = "all"
+input = ["mended/{part}"]
+output = ["all.txt"]
+shell = "echo all >> starts; cat {input} > {output}"
+"""
+
+
+def test_chains_that_a_checkpoint_finds_are_groups_as_well(tmp_path: Path, fake_cluster: Cluster) -> None:
+    fake = fake_cluster("slurm", slots=12)
+    place = Place(tmp_path, fake_site(fake))
+    place.write("main.oxoflow", FOUND)
+    place.write("names.toml", '[reentry.values]\npart = ["x", "y"]\n')
+    place.treadle("run")
+    assert place.read("all.txt") == "x\ny\n"
+    assert place.starts() == dict.fromkeys(("find", "make-x", "make-y", "mend-x", "mend-y", "all"), 1)
+    assert len(fake.jobs()) == 4
+    place.write("names.toml", '[reentry.values]\npart = ["x", "y", "z"]\n')
+    place.treadle("run")
+    assert place.read("all.txt") == "x\ny\nz\n"
+    assert place.starts()["make-x"] == 1
+    assert place.starts()["mend-z"] == 1
+
+
+def test_rules_in_a_group_and_packs_and_others_share_a_run(tmp_path: Path, fake_cluster: Cluster) -> None:
+    fake = fake_cluster("slurm", slots=12)
+    place = lay_out(tmp_path, fake)
+    packed = '\n[[rules]]\nname = "count"\ninput = ["align/{sample}.txt"]\noutput = ["count/{sample}.txt"]\n'
+    packed += 'pack = 3\nshell = "echo count-{sample} >> starts; wc -l < {input} > {output}"\n'
+    place.write("main.oxoflow", FLOW + packed)
+    place.treadle("run")
+    assert place.starts() == {**ONCE, **{f"count-{name}": 1 for name in "abc"}}
+    assert place.will_run() == (set(), set())

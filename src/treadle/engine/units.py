@@ -58,7 +58,8 @@ def can_join(node: Node, *, cutoff: bool) -> bool:
 def units_of(
     nodes: Mapping[str, Node], joins: Callable[[Node], bool], fits: Fits
 ) -> tuple[list[Unit], list[Divided]]:
-    """The units among nodes, which come in plan order; `joins`: a node may be in one. Cost is linear."""
+    """The units among nodes, which come in plan order; `joins`: a node may be in one. Cost is linear
+    in edges, but for what is divided."""
     group = {task: node.task.policy.group for task, node in nodes.items() if joins(node)}
     if not group:
         return [], []
@@ -126,12 +127,25 @@ def _root(leader: dict[str, str], task: str) -> str:
 
 
 def _parts(some: list[Node], fits: Fits) -> list[list[Node]]:
-    """The same, cut where a job would become too much."""
-    if fits([node.resources for node in some]):
-        return [some]
-    parts: list[list[Node]] = [[]]
-    for node in some:
-        if parts[-1] and not fits([one.resources for one in [*parts[-1], node]]):
-            parts.append([])
-        parts[-1].append(node)
+    """The same, cut where a job would become too much. What fits does so without its last as well."""
+    parts: list[list[Node]] = []
+    while some:
+        size = _most(some, fits)
+        parts.append(some[:size])
+        some = some[size:]
     return parts
+
+
+def _most(some: list[Node], fits: Fits) -> int:
+    """How many of the first of these one job can be had for: at least one."""
+    low, high = 1, len(some) + 1
+    step = len(
+        some
+    )  # all of them, mostly; else by doubling, so that what is looked at is about what is taken
+    while high - low > 1:
+        if fits([node.resources for node in some[:step]]):
+            low = step
+        else:
+            high = step
+        step = min(2 * low, (low + high) // 2)
+    return low

@@ -273,3 +273,17 @@ def test_jobs_of_an_earlier_run_settle_in_the_order_of_their_needs():
     assert [event.task for event in turn.events if isinstance(event, TaskSettled)] == ["a", "b"]
     assert machine.state("b") is not State.RUNNING
     assert Resources() == plan.tasks["a"].resources
+
+
+def test_a_long_chain_is_divided_without_looking_at_all_of_it_for_each_part():
+    looked = 0
+
+    def hundred(wanted) -> bool:
+        nonlocal looked
+        looked += len(wanted)
+        return len(wanted) <= 100
+
+    chain = [task(f"t{at:05}", f"t{at - 1:05}" if at else "") for at in range(3000)]
+    drive = Drive(*chain, fits=hundred)
+    assert len(drive.launches) == 100
+    assert looked < 20 * 3000
