@@ -15,7 +15,6 @@ PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "format.md").read_text()
 WORDS = {
     State.WORKS: "",
     State.REPORT: "kept",
-    State.NOT_YET: "not yet",
     State.NO_EFFECT: "no effect",
     State.SCHEDULER: "scheduler",
     State.INSTEAD: "instead",

@@ -26,7 +26,7 @@ NOT_SHOWN = {
     *("cannot-fetch", "unknown-ref", "pin-not-asked"),
     "too-many-includes",
     *("no-file", "cannot-read", "not-utf8", "nul-character", "too-deep", "too-long", "not-text"),
-    *("not-yet", "no-value", "bad-file-name", "beyond-site", "cut-by-site"),
+    *("no-value", "bad-file-name", "beyond-site", "cut-by-site"),
     *("bad-path", "duplicate-task", "two-spellings", "gather-skipped"),
 }
 # Of other commands than `check`, and of runs.

@@ -1,7 +1,7 @@
 """The closed table of what a workflow file may hold: every table, every field, its kind and its state.
 
 Nothing is read that does not stand here; what stands here either works, is kept for the report, is
-refused as not yet there, or is named as having no effect. No field is ever silent.
+refused with what to write instead, or is named as having no effect. No field is ever silent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ class State(StrEnum):
 
     WORKS = "works"
     REPORT = "report"  # kept for the report; nothing that runs depends on it
-    NOT_YET = "not-yet"  # an error: leaving it out would change what runs
     NO_EFFECT = "no-effect"  # a warning: leaving it out changes nothing here
     INSTEAD = "instead"  # an error: something else says it here
     SCHEDULER = "scheduler"  # works on a scheduler; else read and kept, with one warning a file
@@ -84,7 +83,6 @@ _VALUE_LIST = Field(Kind.LIST)
 _FOR_SCHEDULERS = "it asks something of a scheduler, and the run is local"
 _VALUES = Field(Kind.VALUES)
 _SHOWN = Field(Kind.TEXT, State.REPORT)
-_NOT_YET = Field(Kind.ANY, State.NOT_YET)
 
 
 def _instead(why: str) -> Field:
@@ -392,9 +390,6 @@ class Top(Struct, frozen=True):
     state: State = State.WORKS
     why: str = ""
 
-
-_LATER = Top(state=State.NOT_YET)
-_LATER_ARRAY = Top(array=True, state=State.NOT_YET)
 
 TOP: dict[str, Top] = {
     "workflow": Top(WORKFLOW),

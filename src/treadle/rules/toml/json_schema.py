@@ -115,8 +115,6 @@ def _whole(title: str, tops: Mapping[str, Top], shapes: Mapping[str, Schema]) ->
 
 def _top(top: Top, shape: Schema) -> Schema:
     """One table, or the list of tables, of a name at the top."""
-    if top.state is State.NOT_YET:
-        return {**_NOTHING, "description": _about(top.state, "")}
     table = dict(shape) if top.fields is None else _table(top.fields)
     found = {"type": "array", "items": table} if top.array else table
     return found | _remarks(top.state, top.why)
@@ -128,7 +126,7 @@ def _table(fields: Fields) -> Schema:
 
 
 def _field(field: Field) -> Schema:
-    if field.state in (State.NOT_YET, State.INSTEAD):
+    if field.state is State.INSTEAD:
         return {**_NOTHING, "description": _about(field.state, field.why)}
     if field.state is State.NO_EFFECT:
         return _remarks(field.state, field.why)
@@ -163,8 +161,6 @@ def _remarks(state: State, why: str) -> Schema:
 
 def _about(state: State, why: str) -> str:
     match state:
-        case State.NOT_YET:
-            return "this version of Treadle does not have it yet"
         case State.INSTEAD:
             return why
         case State.NO_EFFECT:

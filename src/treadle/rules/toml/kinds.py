@@ -46,17 +46,10 @@ def take(section: Section, fields: Fields, what: str) -> dict[str, Any]:
 
 
 def refuse(section: Section, field: Field, key: str, value: object) -> None:
-    """Report a field that this version lacks, or that has no effect; `false` and empty say nothing."""
+    """Report a field that has no effect, or to be written otherwise; `false` and empty say nothing."""
     if value is False or value in ([], {}, ""):
         return
-    if field.state is State.NOT_YET:
-        section.error(
-            "not-yet",
-            f"this version of Treadle does not have '{key}' yet, and leaving it out would change what runs",
-            key,
-            hint="take it out of the file, or wait for a version that has it",
-        )
-    elif field.state is State.INSTEAD:
+    if field.state is State.INSTEAD:
         message = f"'{key}' says nothing certain, so nothing is done for it"
         section.error("write-instead", message, key, hint=field.why)
     else:

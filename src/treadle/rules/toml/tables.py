@@ -77,16 +77,12 @@ class Tables:
         return self._section(table, name, name, at, shown=shown)
 
     def _refused(self, name: str, top: Top) -> bool:
-        """Report a table that this version lacks, or that has no effect."""
-        if top.state is State.NOT_YET:
-            message = f"this version of Treadle does not have [{name}] yet"
-            hint = "it would change what runs: take it out, or wait for a version that has it"
-            self._error("not-yet", message, name, hint)
-        elif idle := top.state is State.NO_EFFECT or (top.state is State.SCHEDULER and not self._acts):
+        """Report a table that has no effect."""
+        idle = top.state is State.NO_EFFECT or (top.state is State.SCHEDULER and not self._acts)
+        if idle:
             place = self._section({}, name).place()
             self.findings.warn("no-effect", f"[{name}] has no effect here: {top.why}", place)
-            return idle
-        return top.state is State.NOT_YET
+        return idle
 
     def _unknown(self, name: str, value: Any) -> None:
         what = "table" if isinstance(value, dict | list) else "key at the top of the file"
