@@ -128,24 +128,25 @@ def _root(leader: dict[str, str], task: str) -> str:
 
 def _parts(some: list[Node], fits: Fits) -> list[list[Node]]:
     """The same, cut where a job would become too much. What fits does so without its last as well."""
+    wanted = [node.resources for node in some]
+    if fits(wanted):
+        return [some]
     parts: list[list[Node]] = []
-    while some:
-        size = _most(some, fits)
-        parts.append(some[:size])
-        some = some[size:]
+    at = 0
+    while at < len(some):
+        size = _most(wanted, at, fits)
+        parts.append(some[at : at + size])
+        at += size
     return parts
 
 
-def _most(some: list[Node], fits: Fits) -> int:
-    """How many of the first of these one job can be had for: at least one."""
-    low, high = 1, len(some) + 1
-    step = len(
-        some
-    )  # all of them, mostly; else by doubling, so that what is looked at is about what is taken
+def _most(wanted: list[Resources], at: int, fits: Fits) -> int:
+    """How many from there on one job can be had for, at least one: by doubling, then by halving."""
+    low, high = 1, len(wanted) - at + 1
     while high - low > 1:
-        if fits([node.resources for node in some[:step]]):
-            low = step
+        size = min(2 * low, (low + high) // 2)
+        if fits(wanted[at : at + size]):
+            low = size
         else:
-            high = step
-        step = min(2 * low, (low + high) // 2)
+            high = size
     return low
