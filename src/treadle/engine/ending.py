@@ -239,7 +239,9 @@ class Ending(ABC):
         upstream = len(task.needs) - len(others)
         if need.task.id in others or need.state is End.CANCELLED:
             return False
-        node.lost = {**node.lost, need.task.id: need.task.outputs}
+        if not node.lost:
+            node.lost = {}  # what nodes begin with is shared
+        node.lost[need.task.id] = need.task.outputs
         if len(node.lost) > min(task.policy.bearable(upstream), upstream - 1):
             return False
         node.partial = None
