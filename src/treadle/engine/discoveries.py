@@ -14,12 +14,16 @@ from msgspec.structs import replace
 
 from treadle.decide.reason import Decision, NothingFound
 from treadle.engine.attempt import Attempt
+from treadle.engine.clock import Clock, Timers
 from treadle.engine.inbox import Inbox
-from treadle.engine.news import Ended, Examined, Grew
+from treadle.engine.news import Ended, Examined, Grew, Vacated
 from treadle.engine.node import Fewer
 from treadle.engine.state import Machine
 from treadle.plan.task import ScheduledPlan, ScheduledTask
 from treadle.records.event import EndReason, Event, Evidence, FileRecord, Outcome
+
+_PAUSE = 4.0  # how much longer than a round the pause after it is
+_LONGEST = 10.0  # seconds
 
 
 class Reached(Struct, frozen=True):
@@ -77,6 +81,13 @@ class _Parked(Struct):
     outcome: Outcome = Outcome()
     doubted: bool = False
     examined: Examined | None = None
+    vacated: bool = False
+
+    def vacate(self, inbox: Inbox) -> None:
+        """Others may have what its attempt took."""
+        if self.attempt is not None and not self.vacated:
+            self.vacated = True
+            inbox.tell(Vacated(self.reached.task.id, self.attempt.n))
 
 
 class Discoveries:
@@ -89,7 +100,12 @@ class Discoveries:
         inbox: Inbox,
         learn: Callable[[Iterable[FileRecord]], None],
         beat: Callable[[], None],
+        clock: Clock,
+        timers: Timers,
     ) -> None:
+        self._clock = clock
+        self._timers = timers
+        self._next = 0.0  # when the next round may begin while others are still to come
         self._grower = grower
         self._machine = machine
         self._inbox = inbox
@@ -108,7 +124,19 @@ class Discoveries:
         self._parked.append(_Parked(Reached(task, evidence, ran=False), examined=news))
 
     def settle(self) -> None:
-        """Tell the machine of their ends, and of the larger plan, in one go."""
+        """Tell the machine of their ends, and of the larger plan, in one go.
+
+        While further checkpoint tasks are ready or run, a round waits four times as long as the one before it
+        took, but no more than 10 s: so many of them make few rounds.
+        """
+        begun = self._clock.monotonic()
+        if not self._parked:
+            return
+        early = begun < self._next and not self._machine.stopping
+        if early and self._machine.checkpoints_left > len(self._parked):
+            for one in self._parked:
+                one.vacate(self._inbox)
+            return
         parked, self._parked = self._parked, []
         late = [one.examined for one in parked if one.examined and one.examined.round != self._machine.round]
         for news in late:
@@ -130,6 +158,9 @@ class Discoveries:
             found = tuple(growth.evidence)
             self._inbox.tell(Grew(growth.plan, growth.decision, growth.digest, found, growth.fewer))
         self._beat()
+        ended = self._clock.monotonic()
+        self._next = ended + min(_PAUSE * (ended - begun), _LONGEST)
+        self._timers.add(self._next, self.settle)
 
     def heard(self, events: Sequence[Event]) -> None:
         """What just happened."""

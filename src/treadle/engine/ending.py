@@ -107,6 +107,15 @@ class Ending(ABC):
         """How often a plan as a whole has entered."""
         return self._round
 
+    @property
+    def checkpoints_left(self) -> int:
+        """How many checkpoint tasks have not ended and wait for nobody."""
+        return sum(
+            1
+            for node in self._nodes.values()
+            if node.task.manifest and type(node.state) is State and not node.missing
+        )
+
     def standing(self) -> tuple[frozenset[str], frozenset[str]]:
         """The tasks that ran in this run and succeeded, and those that have not ended."""
         nodes = self._nodes.values()

@@ -168,7 +168,15 @@ class BackendDriver:
         self._eyes = eyes = Eyes(place.workdir, place.flowdir, known or {})
         self._undertaker = Undertaker(plan.name, past, eyes)
         self._discoveries = discoveries = (
-            Discoveries(grower, self._machine, inbox, eyes.learn, lock.beat if lock is not None else _still)
+            Discoveries(
+                grower,
+                self._machine,
+                inbox,
+                eyes.learn,
+                lock.beat if lock is not None else _still,
+                clock,
+                self._timers,
+            )
             if grower is not None
             else None
         )

@@ -162,6 +162,14 @@ class Ended(News, frozen=True):
     doubted: bool = False
 
 
+class Vacated(News, frozen=True):
+    """The job of a checkpoint task has ended well, and it takes nothing any more; what it found is told with
+    its end, in the next round."""
+
+    task: str
+    n: int
+
+
 class Refused(News, frozen=True):
     """The backend will not take this attempt, in its own words."""
 

@@ -50,6 +50,7 @@ from treadle.engine.news import (
     Seen,
     Started,
     Turn,
+    Vacated,
     Wait,
     Withdrawn,
 )
@@ -87,6 +88,7 @@ class Machine(Joint):
             Deferred: self._on_deferred,
             Freed: self._on_freed,
             Refused: self._on_refused,
+            Vacated: self._on_vacated,
             Examined: self._on_examined,
             Elapsed: self._on_elapsed,
             Interrupted: self._on_interrupted,
@@ -545,6 +547,11 @@ class Machine(Joint):
         node.job = ""
         self._freed[news.task] = node
         self._ready(node)
+
+    def _on_vacated(self, news: Vacated) -> None:
+        node = self._attempt(news.task, news.n, news)
+        self._queue.give_back(node.demand)
+        node.demand = ()
 
     def _on_refused(self, news: Refused) -> None:
         outcome = Outcome(reason=EndReason.NEVER_STARTED, message=news.message)

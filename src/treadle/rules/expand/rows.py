@@ -97,7 +97,7 @@ class _Reader:
             rows,
             self.found,
             tuple(dict.fromkeys(self.origins)),
-            table.dropped,
+            () if self.awaited else table.dropped,  # what a checkpoint did not find is no loss
             given[0].valueless,
             self.thinned,
             fewer_names,
