@@ -113,7 +113,7 @@ class Ending(ABC):
         return sum(
             1
             for node in self._nodes.values()
-            if node.task.manifest and type(node.state) is State and not node.missing
+            if node.task.finds and type(node.state) is State and not node.missing
         )
 
     def standing(self) -> tuple[frozenset[str], frozenset[str]]:
