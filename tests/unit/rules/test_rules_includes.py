@@ -527,3 +527,14 @@ def test_what_check_says_of_a_config_path_is_said_with_the_file_s_own_value(worl
     (world.root / "a.fa").write_text("")
     found = [one for one in check(Request(file=file)).warnings if one.code == "config-path-not-input"]
     assert ["rule b::r" in one.message for one in found] == [True]
+
+
+def test_params_may_refer_to_the_host_s_keys_and_to_the_file_s_own(world):
+    tasks = world.tasks(
+        {
+            "main.oxoflow": "[config]\nresults = 'res'\n"
+            + include("m.oxoflow", 'params = { out = "{config.results}/{config.kind}" }'),
+            "m.oxoflow": "[config]\nkind = 'qc'\n" + rule("r", "{config.out}/x"),
+        }
+    )
+    assert tasks["r"].outputs == ("res/qc/x",)
