@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import tomlkit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,7 +20,8 @@ from treadle.api.check import check
 from treadle.api.pipe import Request
 from treadle.base.errors import WorkflowError
 from treadle.base.place import Diagnostic
-from treadle.cli.words import shortened
+from treadle.cli.printer import Printer
+from treadle.cli.words import diagnostic_lines, shortened
 from treadle.rules.expand.manifest import read_manifest
 from treadle.rules.toml.fields import (
     DECLARED,
@@ -38,6 +40,7 @@ from treadle.rules.toml.format import formatted
 CORPUS = sorted((Path(__file__).parents[1] / "corpus").glob("*/main.oxoflow"))
 BYTES = [file.read_bytes() for file in CORPUS]
 MORE = int(os.environ.get("TREADLE_FUZZ", "1"))
+PRINTER = Printer()
 LONGEST = 4000  # characters of a finding
 
 
@@ -62,7 +65,11 @@ def told(data: bytes, profile: bytes | None = None, part: bytes | None = None) -
     for one in (*found.errors, *found.warnings):
         assert one.code
         assert one.message
-        assert len(str(shortened(one))) < LONGEST
+        text = diagnostic_lines(shortened(one), PRINTER)
+        assert len(text) < LONGEST
+        assert text.encode()
+        assert msgspec.json.encode(shortened(one))
+        assert all(each.isprintable() or each == "\n" for each in text), ascii(text)
         assert one.place.file or one.place.key, one
     assert found.errors or found.rules
 
