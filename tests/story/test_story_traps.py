@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 
+import pytest
+
 COHORT = """
 [[tables]]
 name = "samples"
@@ -95,3 +97,14 @@ def test_two_samples_that_a_mac_takes_for_one_are_told_before_anything_runs(fold
     assert [one["code"] for one in found["warnings"]] == ["paths-alike"]
     folder.treadle("run", "--strict", exits=2)
     assert folder.runs() == []
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "graph", "touch", "why", "evict", "exec"])
+def test_a_target_that_is_no_utf8_is_refused_by_name(folder, command):
+    folder.flow(COHORT)
+    folder.write("samples.csv", "sample,site\na,x\n")
+    done = folder.treadle(command, "\udcff.txt", exits=2)
+    assert "\\udcff.txt" in done.stderr
+    words = ["--json", *(["--print"] if command == "exec" else [])]
+    done = folder.treadle(command, "\udcff.txt", *words, exits=2)
+    assert "\\udcff.txt" in json.loads(done.stdout)["errors"][0]["message"]

@@ -16,12 +16,15 @@ RULE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
 def encode(value: str) -> str:
-    """Percent-encode what is outside `[A-Za-z0-9._-]`, byte by byte of its UTF-8."""
+    """Percent-encode what is outside `[A-Za-z0-9._-]`, byte by byte of its UTF-8.
+
+    Of a word of the command line that is no UTF-8, byte by byte of what was typed.
+    """
     if _PLAIN.match(value):
         return value
     return "".join(
         chr(byte) if chr(byte).isascii() and _PLAIN.match(chr(byte)) else f"%{byte:02X}"
-        for byte in value.encode()
+        for byte in value.encode(errors="surrogateescape")
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from treadle.records.lock import LockNews
 
 _LONGEST = 1500  # characters of a message: several paths fit, a file that stands in for one does not
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # What is said of steps instead: their artifacts are kept over runs, folders and machines.
 CACHED = "cached"
@@ -291,10 +293,19 @@ def diagnostic_lines(one: Diagnostic, printer: Printer, *, err: bool = True) -> 
 
 
 def shortened(one: Diagnostic) -> Diagnostic:
-    """The finding as it is told: of a text that is very long (a name of a megabyte) both ends."""
-    if max(len(one.message), len(one.hint)) <= _LONGEST:
+    """The finding as it is told: of a text that is very long (a name of a megabyte) both ends, and what is
+    no UTF-8 (a word of the command line may be none) as escapes, which JSON takes."""
+    if max(len(one.message), len(one.hint)) > _LONGEST:
+        one = replace(one, message=_ends(one.message), hint=_ends(one.hint))
+    place = one.place
+    if not any(map(_SURROGATE.search, (one.message, one.hint, place.file, place.table, place.key))):
         return one
-    return replace(one, message=_ends(one.message), hint=_ends(one.hint))
+    place = replace(place, file=_utf8(place.file), table=_utf8(place.table), key=_utf8(place.key))
+    return replace(one, message=_utf8(one.message), hint=_utf8(one.hint), place=place)
+
+
+def _utf8(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _ends(text: str) -> str:
