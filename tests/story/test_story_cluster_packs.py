@@ -7,6 +7,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from cluster_runs import Place, fake_site, until
 from treadle.testing.schedulers import FakeCluster
 
@@ -127,3 +129,17 @@ def test_a_pack_has_no_effect_on_this_machine(tmp_path: Path) -> None:
         place.write(f"in/{name}.txt", f"{name}\n")
     place.treadle("run")
     assert place.starts() == dict.fromkeys("abcde", 1)
+
+
+@pytest.mark.parametrize("events", range(3, 16, 3))
+def test_a_driver_killed_at_any_event_repeats_nothing_of_a_pack(
+    events: int, tmp_path: Path, fake_cluster: Cluster
+) -> None:
+    place = lay_out(tmp_path, fake_cluster("slurm"))
+    run = place.start("run")
+    until(lambda: run.poll() is not None or (place.runs() and len(place.events()) >= events), "its events")
+    run.kill()
+    run.communicate()
+    place.treadle("run")
+    assert place.starts() == dict.fromkeys("abcde", 1)
+    assert place.read("all.txt") == "a\nb\nc\nd\ne\n"
