@@ -29,6 +29,7 @@ from treadle.base.errors import UserError
 from treadle.cli import plan_command
 from treadle.cli.options import request_of, subcommand_parser
 from treadle.plan.show import plan_object
+from treadle.rules.toml.fields import RESOURCES, RULE, State
 
 FOLDER = Path(__file__).parents[1] / "corpus"
 FLOWS = sorted(file.parent for file in FOLDER.glob("*/main.oxoflow"))
@@ -201,3 +202,10 @@ def test_no_plan_holds_a_brace_that_its_author_did_not_write(flow: Path) -> None
     plan = json.loads((flow / "plan.json").read_text())
     paths = [path for task in plan["tasks"] for path in (*task["inputs"], *task["outputs"])]
     assert [path for path in paths if "{" in path] == []
+
+
+def test_every_field_of_a_rule_stands_in_a_workflow_of_the_corpus() -> None:
+    text = "\n".join(file.read_text(encoding="utf-8") for file in FOLDER.rglob("*.oxoflow"))
+    silent = (State.NO_EFFECT, State.INSTEAD)
+    asked = {name for known in (RULE, RESOURCES) for name, one in known.items() if one.state not in silent}
+    assert {name for name in asked if not re.search(rf"\b{name}\b", text)} == set()
