@@ -29,6 +29,7 @@ from treadle.engine.news import (
     RemoveTemporary,
     Running,
     Started,
+    Vacated,
     Wait,
     WatchDisk,
 )
@@ -681,3 +682,49 @@ def test_a_larger_plan_that_changes_a_started_task_is_refused() -> None:
     plan = grown(task("a", text="other"), task("b", "a"))
     with pytest.raises(PlanError, match="would change a, which has started"):
         drive.tell(Grew(plan, plans.decision(plan)))
+
+
+def test_a_checkpoint_whose_job_is_done_takes_nothing_while_its_round_is_to_come() -> None:
+    drive = Drive(task("find"), task("other"), budget=Budget(threads=1))
+    drive.start("find")
+    assert launches(drive.tell(Vacated("find", drive.n["find"]))) == ["other"]
+    plan = grown(task("find"), task("other"), task("new", "find"))
+    drive.tell(Ended("find", drive.n["find"], Outcome()), Grew(plan, plans.decision(plan), found=("find",)))
+    assert launches(drive.end("other")) == ["new"]
+    drive.end("new")
+    assert drive.exit_code == 0
+
+
+def test_a_plan_of_a_checkpoint_that_failed_after_all_does_not_count() -> None:
+    drive = Drive(task("find"))
+    drive.start("find")
+    plan = grown(task("find"), task("new", "find"))
+    failed = Ended("find", drive.n["find"], Outcome(reason=EndReason.APP))
+    drive.tell(failed, Grew(plan, plans.decision(plan), found=("find",)))
+    assert "new" not in drive.settled()
+    assert drive.exit_code == 1
+
+
+def test_a_task_that_is_the_same_in_a_larger_plan_keeps_its_answer() -> None:
+    drive = Drive(task("a"), task("b", "a"), task("find"), answers={"b": CUT})
+    drive.start("a")
+    plan = grown(task("a"), task("b", "a"), task("find"), task("new", "find"))
+    found = {"a": UP_TO_DATE, "b": UP_TO_DATE, "find": UP_TO_DATE}
+    drive.start("find")
+    ended = Ended("find", drive.n["find"], Outcome())
+    drive.tell(ended, Grew(plan, plans.decision(plan, found), found=("find",)))
+    (asked,) = [one for one in drive.end("a", start=False) if isinstance(one, Examine)]
+    assert asked.task.id == "b", "it waits for what it waited for, whatever the new decision says of it"
+    assert drive.machine.counts[End.UP_TO_DATE] == 0
+
+
+def test_a_blocked_gather_may_become_another_one_and_stays_blocked() -> None:
+    drive = Drive(task("a"), task("find"), task("all", "a find"), keep_going=True)
+    drive.end("a", EndReason.APP)
+    assert drive.settled()["all"] is End.BLOCKED
+    plan = grown(task("a"), task("find"), task("new", "find"), task("all", "a new"))
+    drive.start("find")
+    drive.tell(Ended("find", drive.n["find"], Outcome()), Grew(plan, plans.decision(plan), found=("find",)))
+    drive.end("new")
+    assert drive.machine.counts[End.BLOCKED] == 1
+    assert drive.exit_code == 1
