@@ -1,14 +1,27 @@
-"""What tests of several folders share: an S3-speaking server, started once where a test asks for it."""
+"""What tests of several folders share: how examples are drawn, and an S3-speaking server, started once where a
+test asks for it."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
+import hypothesis
 import pytest
 
 from s3_world import BUCKET, settings, start_server
+
+# A busy machine is no failure. CI draws the same examples each time, so that what it says of a change is about
+# that change; everybody else draws new ones.
+hypothesis.settings.register_profile(
+    "house",
+    deadline=None,
+    derandomize="CI" in os.environ,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("house")
 
 
 @pytest.fixture(scope="session")
