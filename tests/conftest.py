@@ -1,5 +1,4 @@
-"""What tests of several folders share: how examples are drawn, and an S3-speaking server, started once where a
-test asks for it."""
+"""What tests of several folders share: how examples are drawn, and an S3-speaking server, started once."""
 
 from __future__ import annotations
 
@@ -13,8 +12,8 @@ import pytest
 
 from s3_world import BUCKET, settings, start_server
 
-# A busy machine is no failure. CI draws the same examples each time, so that what it says of a change is about
-# that change; everybody else draws new ones.
+# A busy machine is no failure. CI draws the same examples each time: what it says is about the change;
+# everybody else draws new ones.
 hypothesis.settings.register_profile(
     "house",
     deadline=None,
