@@ -8,7 +8,8 @@
                             turns; needs root, what tests/debian-packages.sh installs, and
                             `run.py setup snakemake-slurm`
 Options: --reps K (default 3), --engines treadle,snakemake,snakemake-arrays, --timeout S (1200)
-Results are printed, and appended to cluster.jsonl. Scratch: $BENCH_ROOT (default /tmp/bench).
+Results are printed, and appended to cluster.jsonl; `cluster.py page` makes SCHEDULERS.md of the last of each.
+Scratch: $BENCH_ROOT (default /tmp/bench).
 """
 
 import argparse
@@ -16,6 +17,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -114,6 +116,10 @@ def commands(n: int) -> dict[str, list[str]]:
     }
 
 
+def version_of(program: str) -> str:
+    return subprocess.run([program, "--version"], capture_output=True, text=True).stdout.split()[-1]
+
+
 def slurm(n: int, engines: list[str], reps: int, timeout: float) -> int:
     from schedulers.start import Scheduler, missing
 
@@ -123,7 +129,9 @@ def slurm(n: int, engines: list[str], reps: int, timeout: float) -> int:
     scheduler = Scheduler("slurm")
     usual = pathlib.Path("/etc/slurm/slurm.conf")
     try:
-        if not os.path.lexists(usual):  # the plugin's jobs forget SLURM_CONF
+        if usual.is_symlink() and not usual.exists():
+            usual.unlink()  # of a killed one
+        if not usual.exists():  # the plugin's jobs forget SLURM_CONF
             usual.parent.mkdir(exist_ok=True)
             usual.symlink_to(scheduler.env["SLURM_CONF"])
         for _ in range(reps):
@@ -141,7 +149,8 @@ def slurm(n: int, engines: list[str], reps: int, timeout: float) -> int:
                 if done.returncode or made != n:
                     sys.exit(f"{name}: exit {done.returncode}, {made} of {n} made; see {work / 'log'}")
                 walls[name].append(wall)
-                write({"what": "slurm", "engine": name, "n": n, "wall_s": round(wall, 2)})
+                version = version_of(commands(n)[name][0])
+                write({"what": "slurm", "engine": name, "version": version, "n": n, "wall_s": round(wall, 2)})
     finally:
         if usual.is_symlink() and os.readlink(usual) == scheduler.env["SLURM_CONF"]:
             usual.unlink()
@@ -158,15 +167,81 @@ def slurm(n: int, engines: list[str], reps: int, timeout: float) -> int:
     return 0
 
 
+# ---------------------------------------------------------------- the page
+TITLES = {
+    "treadle": "Treadle (one array)",
+    "snakemake": "Snakemake with its SLURM plugin, as it comes",
+    "snakemake-arrays": "the same with arrays, looked at every second",
+}
+
+
+def page() -> int:
+    """SCHEDULERS.md of what cluster.jsonl holds: of each measurement those of its last day."""
+    found: dict[tuple, list[dict]] = {}
+    for line in RESULTS.read_text().splitlines():
+        row = json.loads(line)
+        key = (row["what"], row.get("engine", ""), row["n"])
+        kept = found.get(key, [])
+        same_day = kept and kept[0]["time"][:10] == row["time"][:10]
+        found[key] = [*kept, row] if same_day else [row]
+    lines = [
+        "# Schedulers",
+        "",
+        "Made by `benchmarks/cluster.py page` of what `cluster.py slurm` and `cluster.py fake` measured; medians over",
+        f"the runs of a day, ranges in brackets. {os.cpu_count()} cores, the scheduler and all its nodes among them.",
+        "",
+        "Short tasks (`: > {output}`) on a real SLURM that knows two nodes of 16 CPUs on this machine:",
+        "",
+        "| engine | tasks | wall time | beside Treadle | runs | day |",
+        "|---|---|---|---|---|---|",
+    ]
+    ours = {n: middle(rows) for (what, engine, n), rows in found.items() if engine == "treadle"}
+    for (what, engine, n), rows in sorted(found.items(), key=lambda one: one[0][2]):
+        if what == "slurm":
+            ratio = f"{middle(rows) / ours[n]:.1f} times as long" if engine != "treadle" and n in ours else ""
+            title = f"{TITLES[engine]} {rows[-1].get('version', '')}".strip()
+            lines.append(
+                f"| {title} | {n:,} | {spread(rows)} | {ratio} | {len(rows)} | {rows[-1]['time'][:10]} |"
+            )
+    lines += [
+        "",
+        "Simulated tasks of 300 s on a fake SLURM (clock 60 times as fast, 5,000 slots): what the driver costs.",
+        "",
+        "| tasks | `sbatch` | `squeue` | `sacct` | CPU time a task | peak memory | day |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for (what, _, n), rows in sorted(found.items(), key=lambda one: one[0][2]):
+        if what == "fake":
+            row = rows[-1]
+            calls = " | ".join(str(row["calls"].get(name, 0)) for name in ("sbatch", "squeue", "sacct"))
+            cost = f"{row['cpu_ms_each']} ms | {row['peak_mb']} MB"
+            lines.append(f"| {n:,} | {calls} | {cost} | {row['time'][:10]} |")
+    (HERE / "SCHEDULERS.md").write_text("\n".join([*lines, ""]))
+    return 0
+
+
+def middle(rows: list[dict]) -> float:
+    return statistics.median(row["wall_s"] for row in rows)
+
+
+def spread(rows: list[dict]) -> str:
+    walls = [row["wall_s"] for row in rows]
+    told = f"{middle(rows):.1f} s"
+    return told if len(walls) == 1 else f"{told} ({min(walls):.1f} to {max(walls):.1f})"
+
+
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended
     layout = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=layout)
-    parser.add_argument("what", choices=("fake", "slurm"))
+    parser.add_argument("what", choices=("fake", "slurm", "page"))
     parser.add_argument("n", nargs="*", type=int)
     parser.add_argument("--reps", type=int, default=3)
     parser.add_argument("--engines", default="treadle,snakemake,snakemake-arrays")
     parser.add_argument("--timeout", type=float, default=1200)
     args = parser.parse_args()
+    if args.what == "page":
+        return page()
     if args.what == "slurm":
         return slurm(args.n[0] if args.n else 200, args.engines.split(","), args.reps, args.timeout)
     for n in args.n or [10_000, 100_000]:
