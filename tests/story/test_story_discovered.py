@@ -528,3 +528,20 @@ def test_check_says_nothing_against_rules_that_wait_for_a_checkpoint(folder):
     found(folder, "a")
     checked = folder.treadle("check", "--inputs")
     assert "warning" not in checked.stderr + checked.stdout
+
+
+def test_a_mistyped_wildcard_is_told_from_one_that_is_still_to_be_found(folder):
+    wrong = """
+[[rules]]
+name = "o"
+input = ["align/{sampel}"]
+output = ["o/{sampel}.{sampl}"]
+shell = "true"
+"""
+    folder.flow(SAMPLES + wrong)
+    folder.write("more.toml", "")
+    assert "nothing gives values to {sampl} but what a checkpoint may find" in folder.treadle("plan").stderr
+    folder.flow(SAMPLES.replace("shell =", 'checkpoint_extends = ["sample"]\nshell =', 2) + wrong)
+    refused = folder.treadle("plan", exits=2).stderr
+    assert "nothing gives values to {sampl}" in refused
+    assert "did you mean 'sample'" in refused

@@ -181,6 +181,22 @@ def open_checkpoints(view: View) -> list[str]:
     ]
 
 
+def at_work(view: View) -> Planned | None:
+    """The plan of tasks at which jobs of an earlier run are at work, and which a checkpoint found that is to
+    run again: it may find them anew, and two jobs would write the same. None: there are none."""
+    flights, planned = view.past.flights, view.planned
+    if planned is None or not flights or not open_checkpoints(view):
+        return None
+    name, here = planned.plan.name, planned.plan.tasks
+    whole = recorded(planned, view.past)
+    lost = [
+        task.id
+        for task in whole.plan.tasks.values()
+        if task.id not in here and evidence_key(name, task.id, task.outputs) in flights
+    ]
+    return replace(whole, selected=frozenset(lost)) if lost else None
+
+
 def found_by(task: ScheduledTask, values: Discovered, known: Iterable[Found]) -> Found:
     """What a checkpoint task found, and how deep the tasks are that come of it. Raises WorkflowError where
     that is too deep."""

@@ -17,7 +17,7 @@ from treadle.api.alone import alone, needs_lock, pulse
 from treadle.api.backend_of import backend_of
 from treadle.api.cluster import beyond_backend, local_rules, scratch_dir
 from treadle.api.session import Recovered, Session, hold, record
-from treadle.api.view import Request, View, mask_of, secrets_of, view_of
+from treadle.api.view import Request, View, decided, mask_of, secrets_of, view_of
 from treadle.base.errors import PlanError
 from treadle.base.files import write_whole
 from treadle.base.layout import RunFolder, StateFolder
@@ -36,7 +36,7 @@ from treadle.records.compact import Checkpoint
 from treadle.records.event import FORMAT, Event, RunStarted
 from treadle.records.journal import Journal
 from treadle.records.lock import LockNews
-from treadle.records.past import Past
+from treadle.records.past import Past, load_past
 from treadle.records.recorder import Recorder
 from treadle.records.runs import new_run, prune
 
@@ -133,6 +133,15 @@ def run(request: Request, options: RunOptions, front: Front) -> RunReport:
         view = view_of(planned, request, session.past) if first is None or session.past.size else first
         if session.past.flights:
             view = _without_dead(session, view, request, options)
+            if view.planned is not None:
+                from treadle.api.reentry import at_work  # workflows without checkpoint rules do not need it
+
+                if (first_of_all := at_work(view)) is not None:
+                    report = carry_out(session, decided(first_of_all, request, session.past), options, front)
+                    if report.exit_code > 1 or (report.result is not None and report.result.detached):
+                        return report
+                    session = msgspec.structs.replace(session, past=load_past(session.state))
+                    view = view_of(plan_of(request), request, session.past)
         if view.book is None:
             return carry_out(session, view, options, front)
         from treadle.api.pipeline_run import mixed_run  # workflows without steps do not need it

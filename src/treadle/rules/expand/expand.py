@@ -24,7 +24,7 @@ from treadle.rules.expand.contract import check_contracts
 from treadle.rules.expand.expansion import Expansion, RuleInfo
 from treadle.rules.expand.fewer import Fewer
 from treadle.rules.expand.finder import Finder
-from treadle.rules.expand.found import additions, check_pairs, extended
+from treadle.rules.expand.found import additions, check_pairs, extended, tell_alike
 from treadle.rules.expand.grounds import Grounds
 from treadle.rules.expand.hunting import feeders
 from treadle.rules.expand.makings import makings
@@ -154,6 +154,7 @@ class _Expander:
         if sources is ground.sources:
             return ground
         check_pairs(sources, self.findings)
+        tell_alike(sources, self.workflow.rules, self.findings)
         check_sources([one for one in sources.all if one.awaited], ground.constraints, self.findings)
         unknown = dict.fromkeys(_LISTS, "")
         config = {**unknown, **ground.config, **engine_keys(ground.config, sources.all)}

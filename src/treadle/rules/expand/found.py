@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from treadle.base.names import did_you_mean
+from treadle.base.place import Place
 from treadle.plan.discovered import Found
 from treadle.rules.expand.values import Sources
-from treadle.rules.schema import Rule, Source
+from treadle.rules.schema import PathSpec, Rule, Source
 from treadle.rules.sources.pairs import SIDES_OF_PAIRS
 from treadle.rules.sources.rows import PAIR_ALIASES, PAIR_COLUMNS, SAMPLE_COLUMNS
 from treadle.rules.toml.section import Findings, clip
@@ -251,3 +253,23 @@ def reaches(additions: Sequence[str], source: Source) -> bool:
     if source.kind == "samples":
         return "sample" in additions or ("pairs" in additions and source.label == SIDES_OF_PAIRS)
     return False
+
+
+def tell_alike(sources: Sources, rules: Sequence[Rule], findings: Findings) -> None:
+    """Warn of wildcards much like another one that only a checkpoint without limits may give."""
+    limits = {entry for rule in rules if rule.manifest for entry in rule.adds}
+    for source in sources.all:
+        if source.kind != "values" or source.rows or not source.awaited or source.label in limits:
+            continue
+        name = source.columns[0]
+        others = sorted(sources.names - {name})
+        if hint := did_you_mean(name, others):
+            place = next(
+                (spec.place for rule in rules for spec in _paths(rule) if f"{{{name}}}" in spec.text), Place()
+            )
+            message = f"nothing gives values to {{{name}}} but what a checkpoint may find"
+            findings.warn("only-found", message, place, f"{hint} Else name it in checkpoint_extends")
+
+
+def _paths(rule: Rule) -> tuple[PathSpec, ...]:
+    return (*rule.outputs, *rule.inputs)
