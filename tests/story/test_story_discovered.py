@@ -171,6 +171,8 @@ def test_the_words_say_what_is_recorded_what_may_come_and_what_waits(folder):
     assert json.loads(folder.treadle("status", "--json").stdout)["rounds"] == 2
     rounds = [json.loads(line) for line in (folder / ".treadle/runs/latest/plan.json").open()]
     assert [one["round"] for one in rounds] == [1, 2]
+    assert [len(one["tasks"]) for one in rounds] == [2, 4]
+    assert [len(one["order"]) for one in rounds] == [2, 5]
     assert folder.treadle("graph", "--tasks").stdout.count("make/part=") == 2
 
 
@@ -545,3 +547,64 @@ shell = "true"
     refused = folder.treadle("plan", exits=2).stderr
     assert "nothing gives values to {sampl}" in refused
     assert "did you mean 'sample'" in refused
+
+
+def test_a_checkpoint_that_is_cut_off_brings_back_what_it_had_found(folder):
+    pre = """
+[[rules]]
+name = "pre"
+input = ["raw.toml"]
+output = ["names.toml"]
+shell = "echo pre >> made && grep -v '^#' {input} > {output}"
+"""
+    folder.flow(pre + FLOW.replace('"cp {input}', '"echo find >> made && cp {input}'))
+    folder.write("raw.toml", '[reentry.values]\npart = ["a", "b"]\n')
+    folder.treadle("run")
+    assert made(folder) == ["a", "all", "b", "find", "last", "pre"]
+    folder.write("raw.toml", '# a remark\n[reentry.values]\npart = ["a", "b"]\n')
+    plan = {task["id"]: task for task in folder.plan()["tasks"]}
+    assert plan["find"]["may_cut_off"]
+    assert "make/part=a" not in plan
+    ended = folder.treadle("run")
+    assert made(folder) == ["pre"]
+    assert "1 done" in ended.stderr
+    assert [one["round"] for one in folder.events() if one["event"] == "plan_entered"] == [1, 2]
+    assert folder.will_run() == set()
+    (folder / "parts/b").unlink()
+    folder.treadle("run")
+    assert made(folder) == ["b"]
+
+
+def test_forced_runs_make_again_what_was_found(folder):
+    folder.flow(FLOW)
+    found(folder, "a")
+    folder.treadle("run")
+    made(folder)
+    folder.treadle("run", "--force")
+    assert made(folder) == ["a", "all", "last"]
+    assert folder.will_run() == set()
+    folder.treadle("run", "--force", "all")
+    assert made(folder) == ["all"]
+
+
+def test_without_cutoff_and_with_depends_on_a_run_reaches_what_is_found(folder):
+    folder.flow(
+        """
+        [[rules]]
+        name = "base"
+        input = ["base.in"]
+        output = ["base.txt"]
+        shell = "echo base >> made && touch {output}"
+        """
+        + FIND
+        + PARTS.replace('output = ["parts', 'depends_on = ["base"]\noutput = ["parts')
+    )
+    found(folder, "a")
+    folder.write("base.in", "1")
+    folder.treadle("run")
+    assert made(folder) == ["a", "base"]
+    folder.write("base.in", "2")
+    found(folder, "a", "b")
+    folder.treadle("run")
+    assert made(folder) == ["a", "b", "base"]
+    assert folder.will_run() == set()

@@ -27,7 +27,7 @@ from treadle.records.event import (
 from treadle.records.line import Line, line_of
 from treadle.records.past import Past
 
-# Told of each further plan: its head, with its round, and the plan.
+# Told of each further plan: its head, with its round, and the tasks of it that are new or others.
 Note = Callable[[dict[str, Any], ScheduledPlan], None]
 
 
@@ -41,6 +41,7 @@ class Regrowth:
         assert base is not None
         self._first = view.planned
         self._planned = view.planned
+        self._told = view.plan  # what the file of the run has
         self._run = run
         self._note = note
         self._round = 1
@@ -87,7 +88,8 @@ class Regrowth:
         self._planned = view.planned
         self._round += 1
         head = {"round": self._round, **plan_head(view.plan)}
-        self._note(head, view.plan)
+        self._note(head, _new_in(view.plan, self._told))
+        self._told = view.plan
         return Growth(
             evidence=evidence,
             refused=refused,
@@ -173,7 +175,17 @@ class Regrowth:
                 lost.add(one.task)
             else:
                 kept.append(one)
-        self._planned = _again(self._first, kept)
+        try:
+            self._planned = _again(self._first, kept)
+        except UserError:  # they make no plan without it: each has to come again
+            self._planned = self._first
+
+
+def _new_in(plan: ScheduledPlan, before: ScheduledPlan) -> ScheduledPlan:
+    """The plan with those tasks alone that are new in it, or others."""
+    known = before.tasks
+    fresh = {task: one for task, one in plan.tasks.items() if known.get(task) != one}
+    return replace(plan, order=tuple(fresh), tasks=fresh)
 
 
 def _again(first: Planned, kept: Sequence[Found]) -> Planned:

@@ -75,11 +75,11 @@ class _Plan(Struct, frozen=True):
 def requests_of(folder: RunFolder) -> dict[str, tuple[str, Resources]]:
     """Rule and request of each task, by its id; empty where the plan of the run cannot be read."""
     try:
-        last = read_regular(folder.plan).rstrip(b"\n").rpartition(b"\n")[2]  # of the last round
-        plan = msgspec.convert(_readable(msgspec.json.decode(last)), type=_Plan)
+        rounds = [msgspec.json.decode(line) for line in read_regular(folder.plan).splitlines()]
+        plans = [msgspec.convert(_readable(plan), type=_Plan) for plan in rounds]
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return {}
-    return {task.id: (task.rule, task.resources) for task in plan.tasks}
+    return {task.id: (task.rule, task.resources) for plan in plans for task in plan.tasks}
 
 
 def _readable(plan: Any) -> Any:
