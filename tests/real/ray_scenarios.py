@@ -106,6 +106,15 @@ def steps_grow() -> None:
     assert len(counted("parts")) == 3
 
 
+def checkpoints_find_work() -> None:
+    """A workflow file whose checkpoints find work lives on Ray as on this machine."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from cluster_runs import Place, Site
+    from discovered_runs import lives
+
+    lives(Place(Path.cwd(), Site("ray", env={"TREADLE_CLIENT": ADDRESS})))
+
+
 def a_failure_comes_back() -> None:
     """The exception itself, its traceback, the log; others are not hurt."""
 

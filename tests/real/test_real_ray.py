@@ -21,6 +21,7 @@ pytestmark = [
 SCENARIOS = [
     "a_graph_of_steps",
     "steps_grow",
+    "checkpoints_find_work",
     "a_failure_comes_back",
     "a_killed_worker_is_that_steps_failure",
     "resources_are_respected",

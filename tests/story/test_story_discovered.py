@@ -608,3 +608,13 @@ def test_without_cutoff_and_with_depends_on_a_run_reaches_what_is_found(folder):
     folder.treadle("run")
     assert made(folder) == ["a", "b", "base"]
     assert folder.will_run() == set()
+
+
+def test_a_hundred_thousand_values_make_one_round(folder):
+    folder.flow(FIND + PARTS.replace("[[rules]]", "[[rules]]\nwhen = \"part in ['p7', 'p99999']\"") + GATHER)
+    found(folder, *(f"p{number}" for number in range(100_000)))
+    folder.treadle("run")
+    assert made(folder) == ["all", "last", "p7", "p99999"]
+    assert folder.read("last.txt") == "p7\np99999\n"
+    assert "found by find, as recorded: 100000 values of part" in folder.treadle("plan").stderr
+    assert [one["tasks"] for one in folder.events() if one["event"] == "plan_entered"] == [2, 100_003]

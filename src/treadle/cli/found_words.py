@@ -73,9 +73,9 @@ def found_lines(view: View) -> Iterator[str]:
     found = [one for one in base.found if not one.task.startswith("@")] if base is not None else []
     for one in found[:_SHOWN]:
         values = one.values
-        parts = [f"{len(values.samples)} samples"] if values.samples else []
-        parts += [f"{len(values.pairs)} pairs"] if values.pairs else []
-        parts += [f"{len(given)} values of {name}" for name, given in values.values.items() if given]
+        parts = [count(len(values.samples), "sample")] if values.samples else []
+        parts += [count(len(values.pairs), "pair")] if values.pairs else []
+        parts += [f"{count(len(given), 'value')} of {name}" for name, given in values.values.items() if given]
         yield f"found by {one.task}, as recorded: {', '.join(parts) or 'nothing'}"
     if len(found) > _SHOWN:
         yield f"and by {len(found) - _SHOWN:,} more checkpoint tasks"
