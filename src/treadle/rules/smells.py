@@ -52,10 +52,12 @@ def _unreachable(rule: Rule, tasks: Sequence[ScheduledTask]) -> Iterator[Diagnos
 
     A condition that asks the config is a switch, and being off is what it is for.
     """
+    if "config." in rule.when:
+        return
     if not tasks:
         message = f"rule {rule.name} makes no task: the sources of its wildcards have no values for it"
         yield _smell("unreachable-rule", message, rule.place, "fill the source, or take the rule out")
-    elif "config." not in rule.when and all(task.skip and task.skip.why == "when" for task in tasks):
+    if tasks and all(task.skip and task.skip.why == "when" for task in tasks):
         whom = "its one task" if len(tasks) == 1 else f"all of its {len(tasks)} tasks"
         message = f"rule {rule.name} never runs: its condition is false for {whom}"
         yield _smell("unreachable-rule", message, rule.at("when"))

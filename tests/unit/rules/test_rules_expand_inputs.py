@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from rules_world import SAMPLES, error, expanded, notes, tasks
 
+from treadle.plan.task import Skip
+
 
 def rule(name: str, *lines: str, shell: str = "make {output}") -> str:
     return f'[[rules]]\nname = "{name}"\nshell = "{shell}"\n' + "\n".join(lines) + "\n"
@@ -147,8 +149,41 @@ def test_an_unknown_config_key_of_a_variable_is_an_error_with_the_nearest() -> N
 
 
 def test_a_variable_without_values_is_an_error() -> None:
-    text = "[config]\nlist = []\n" + rule("r", fan("{v}", 'v = "config.list"'), 'output = ["o"]')
-    assert error(text).code == "no-values"
+    assert error(rule("r", fan("{v}", "v = []"), 'output = ["o"]')).code == "no-values"
+
+
+@pytest.mark.parametrize("nothing", ["[]", '""'])
+def test_a_config_key_that_lists_nothing_gives_no_input_and_a_warning(nothing: str) -> None:
+    text = f"[config]\nlist = {nothing}\n" + rule("r", fan("{v}", 'v = "config.list"'), 'output = ["o"]')
+    more = text.replace("[[rules]]", '[[rules]]\ninput = ["a"]')
+    assert tasks(more)["r"].inputs == ("a",)
+    assert notes(more) == ["no-values"]
+    assert tasks(text)["r"].skip == Skip("empty", "{v}")
+
+
+def test_an_input_that_config_leaves_empty_is_no_input() -> None:
+    text = '[config]\nfasta = ""\n' + rule("r", 'input = ["{config.fasta}", "b"]', 'output = ["o"]')
+    assert tasks(text)["r"].inputs == ("b",)
+    assert tasks(text, config=[("fasta", "g.fa")])["r"].inputs == ("g.fa", "b")
+    named = text.replace('["{config.fasta}", "b"]', '{ fasta = "{config.fasta}", other = "b" }')
+    shell = 'shell = "make {output}"'
+    draft = tasks(named.replace(shell, 'shell = "x [{input.fasta}] {input.other}"'))["r"]
+    assert (draft.inputs, draft.command.text) == (("b",), "x [] b")
+
+
+@pytest.mark.parametrize("when", ["", "when = \"config.fasta == ''\"\n"])
+def test_an_input_that_is_left_out_may_not_move_others_to_its_number(when: str) -> None:
+    text = '[config]\nfasta = ""\n' + rule("r", 'input = ["a", "{config.fasta}", "b"]', 'output = ["o"]')
+    assert tasks(text.replace("make {output}", "x {input[0]}"))["r"].command.text == "x a"
+    shifted = text.replace("make {output}", "x {input[2]}").replace("[[rules]]\n", f"[[rules]]\n{when}")
+    assert error(shifted).code == "empty-config"
+    off = shifted.replace("[[rules]]\n", "[[rules]]\nwhen = \"config.fasta != ''\"\n") if not when else text
+    assert tasks(off)["r"].outputs == ("o",)
+
+
+def test_an_output_that_config_leaves_empty_is_an_error() -> None:
+    text = '[config]\nout = ""\n' + rule("r", 'output = ["{config.out}"]')
+    assert error(text).code == "empty-config"
 
 
 def test_values_of_a_fan_in_obey_constraints() -> None:

@@ -142,3 +142,57 @@ def test_a_skipped_task_is_not_refused_for_what_its_text_would_need() -> None:
 
 def test_the_count_of_skipped_tasks_is_told() -> None:
     assert expanded(SAMPLES + QC).sources[0].skipped == 1
+
+
+PAIRS = """
+[[pairs]]
+pair_id = "P1"
+experiment = "T1"
+control = "N1"
+[[pairs]]
+pair_id = "P2"
+experiment = "T2"
+"""
+
+
+@pytest.mark.parametrize("word", ["control", "wildcard.control", "wildcards.control"])
+def test_a_condition_may_ask_for_a_wildcard_that_a_row_lacks(word: str) -> None:
+    both = rule("both", 'input = ["{control}.bam"]', 'output = ["{pair_id}.vcf"]', f"when = \"{word} != ''\"")
+    alone = rule("alone", 'output = ["{pair_id}.vcf"]', f"when = \"{word} == ''\"")
+    found = tasks(PAIRS + both + alone)
+    assert [name for name, draft in found.items() if draft.skip is None] == [
+        "both/pair_id=P1",
+        "alone/pair_id=P2",
+    ]
+    assert [name for name, draft in found.items() if draft.skip] == ["alone/pair_id=P1"]
+
+
+def test_a_path_of_a_condition_needs_its_wildcards() -> None:
+    text = PAIRS + rule("r", 'output = ["{pair_id}.vcf"]', "when = \"!file_exists('{control}.bam')\"")
+    assert list(tasks(text)) == ["r/pair_id=P1"]
+
+
+def test_metadata_that_one_group_has_is_empty_in_the_others() -> None:
+    groups = '[[sample_groups]]\nname = "b"\nsamples = ["S9"]\nmetadata = { kind = "sra" }\n'
+    found = tasks(SAMPLES + groups + rule("r", 'output = ["{sample}"]', "when = \"wildcard.kind == 'sra'\""))
+    assert [name for name, draft in found.items() if draft.skip is None] == ["r/sample=S9"]
+    assert len(found) == 4
+
+
+def test_an_unknown_wildcard_of_a_condition_is_an_error_with_the_nearest() -> None:
+    found = error(PAIRS + rule("r", 'output = ["{pair_id}"]', "when = \"wildcard.contrl == ''\""))
+    assert (found.code, found.hint) == ("unknown-name", "did you mean 'control'?")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ('scatter = { variable = "x", values_from = "config.xs" }', 'output = ["{x}"]'),
+        ('input = ["raw/{y}.txt"]', 'output = ["out/{y}"]'),
+    ],
+)
+def test_nothing_need_be_there_for_a_rule_that_config_switches_off(lines: tuple[str, str]) -> None:
+    head = "[config]\nxs = ''\non = {}\n"
+    text = head + rule("r", *lines, "when = \"config.on && 'a' != 'b'\"")
+    assert tasks(text.replace("{}", "false")) == {}
+    assert error(text.replace("{}", "true")).code in ("no-values", "no-match")

@@ -49,9 +49,10 @@ def test_a_key_that_cannot_give_values_is_an_error_at_the_table(config, code):
     assert (found.code, found.place.line, found.place.key) == (code, 8, "values_from")
 
 
-def test_a_table_has_one_of_both():
-    both = FROM + 'values = ["a"]\n'
-    assert error(f"[config]\nxs = ['a']\n{both}{RULE}").code == "said-twice"
+def test_of_both_the_config_key_counts_and_one_of_them_is_needed():
+    both = f"[config]\nxs = ['a', 'b']\n{FROM}values = ['c']\n{RULE}"
+    assert list(tasks(both)) == ["r/x=a", "r/x=b"]
+    assert [one.code for one in read_text(HEAD + both).warnings] == ["no-effect"]
     assert error(FROM.replace('values_from = "config.xs"\n', "") + RULE).code == "missing-key"
 
 
@@ -74,6 +75,8 @@ def read_errors(text: str) -> list[Diagnostic]:
         (PLAIN + '[[pairs]]\npair_id = "p"\nexperiment = "e"\nmetadata_file = "x"', "pairs_file"),
         (PLAIN + '[[sample_groups]]\nname = "g"\nsamples = ["s"]\nmetadata_file = "x"', "sample_groups_file"),
         ('metadata_file = "x"\n' + PLAIN, "wildcards"),
+        ('[defaults]\ntime = "1h"\n' + PLAIN, "time_limit"),
+        (PLAIN + 'environment = { docker = "a:1", gpus = true }', "resources.gpu"),
     ],
 )
 def test_a_field_that_says_nothing_certain_is_an_error_that_says_what_to_write(text, word):
@@ -93,6 +96,7 @@ def test_optional_takes_true_and_says_what_that_means():
         '[webhook]\nurl = "https://example.org"\n',
         'on_complete = "x"\n',
         'on_error = "x"\n',
+        'sample_group_name = "cohort"\n',
         "[resource_groups]\ndb = { max = 2, wait = false }\n",
     ],
 )
@@ -106,3 +110,9 @@ def test_metadata_of_the_workflow_is_kept_and_a_group_may_say_that_it_waits():
     workflow = read_text(HEAD + text + PLAIN, options=ReadOptions(strict=True))
     assert workflow.about["metadata"] == {"author": "me"}
     assert workflow.pools == (("db", 2),)
+
+
+def test_a_time_limit_of_the_defaults_holds_for_rules_that_have_none():
+    text = '[defaults]\ntime_limit = "2h"\n' + PLAIN
+    own = text + 'resources = { time_limit = "30m" }\n'
+    assert (tasks(text)["r"].resources.time_limit, tasks(own)["r"].resources.time_limit) == (7200, 1800)

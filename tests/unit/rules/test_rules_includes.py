@@ -217,7 +217,6 @@ def test_an_escape_in_an_included_file_is_told_with_its_own_line(world):
         ('namespace = "a b"', "bad-name"),
         ('namespace = "a::b"', "bad-name"),
         ('namespace = "env"', "reserved-name"),
-        ('namespace = "reference"', "reserved-name"),
         ('repo = "x"', "missing-key"),
         ('ref = "x"', "missing-key"),
         ('nmespace = "x"', "unknown-key"),
@@ -538,3 +537,14 @@ def test_params_may_refer_to_the_host_s_keys_and_to_the_file_s_own(world):
         }
     )
     assert tasks["r"].outputs == ("res/qc/x",)
+
+
+def test_a_module_may_be_called_reference_beside_references_of_other_names(world):
+    built = '[[references]]\nname = "{}"\noutput = "ref.x"\nbuild = "touch {{output}}"\n'
+    files = {
+        "main.oxoflow": include("a.oxoflow", 'namespace = "reference"') + built.format("b"),
+        "a.oxoflow": rule("a"),
+    }
+    assert [one.name for one in world.read(files).rules] == ["reference::b", "reference::a"]
+    files["main.oxoflow"] = files["main.oxoflow"].replace('name = "b"', 'name = "a"')
+    assert world.error(files).code == "duplicate-rule"

@@ -65,6 +65,13 @@ def errors(text: str) -> list[Diagnostic]:
             [f"bwa/g.fa.{one}" for one in ("amb", "ann", "bwt", "pac", "sa")],
         ),
         ("mkdir -p x && cp {input} {output}", "g.fa", "x/y", "mkdir -p x && cp g.fa x/y", ["x/y"]),
+        (
+            'awk "{next} 1" {source} ${source} > {output}',
+            "g.fa",
+            "x",
+            'awk "{next} 1" g.fa ${source} > x',
+            ["x"],
+        ),
     ],
 )
 def test_a_recipe_says_what_runs_and_all_that_it_makes(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.base.names import did_you_mean
 from treadle.base.place import Place, Severity
-from treadle.rules.expand.entries import Entry, ListReader, read_inputs
+from treadle.rules.expand.entries import Entry, Hollow, ListReader, read_inputs
 from treadle.rules.expand.rule_texts import RuleTexts, read_texts
 from treadle.rules.expand.values import Own, Sources, check_sources, with_own
 from treadle.rules.pattern.constraint import Constraint
@@ -17,6 +17,7 @@ from treadle.rules.pattern.pattern import Pattern
 from treadle.rules.pattern.text import PathText
 from treadle.rules.schema import Rule, Source, StepPath, Value
 from treadle.rules.text.command import Known
+from treadle.rules.text.placeholder import Mark, scan, spelled
 from treadle.rules.toml.section import Findings
 
 
@@ -64,7 +65,8 @@ class Blueprint(Struct, frozen=True):
     """A parsed rule.
 
     `names` are all wildcards that it names: those of the outputs first, as they appear. `key` are those
-    that make its tasks. `open` are given by no table: what matches its inputs gives them. `ancient` are
+    that make its tasks. `open` are given by no table: what matches its inputs gives them. `asked` are named
+    by the condition alone: a row may lack them. `hollow` are inputs that config leaves empty. `ancient` are
     patterns for inputs that cause no re-run, beside the entries that are marked. `own` are values that this
     rule alone has.
     """
@@ -80,7 +82,14 @@ class Blueprint(Struct, frozen=True):
     names: tuple[str, ...]
     key: tuple[str, ...]
     open: tuple[str, ...]
+    asked: frozenset[str] = frozenset()
+    hollow: tuple[Hollow, ...] = ()
     own: Own | None = None
+
+    def off(self) -> bool:
+        """Whether the config switches the rule off: its condition is false whatever the values are."""
+        condition = self.texts.condition
+        return condition is not None and condition.never()
 
     def searching(self) -> list[Entry]:
         """The inputs whose paths are not known before something is looked up: globs, open wildcards."""
@@ -94,7 +103,7 @@ def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
     own = _own(rule, ground)
     ground = ground.of(own)
     paths, reading = ground.paths, ground.inputs
-    inputs = read_inputs(rule, reading, ground.config, ground.unselected)
+    inputs, hollow = read_inputs(rule, reading, ground.config, ground.unselected)
     outputs = _outputs(rule, paths)
     log = paths.pattern(rule.log, rule.at("log")) if rule.log else None
     benchmark = paths.pattern(rule.benchmark, rule.at("benchmark")) if rule.benchmark else None
@@ -106,12 +115,14 @@ def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
         *(name for entry in inputs for name in entry.names),
         *(n for one in single for n in one.names),
     ]
-    known = _known(rule, inputs, outputs, frozenset(in_paths) | ground.sources.names, key, ground)
+    known = _known(rule, inputs, hollow, outputs, frozenset(in_paths) | ground.sources.names, key, ground)
     texts = read_texts(rule, known, reading, ground.interpreters, findings)
     names = tuple(dict.fromkeys((*key, *in_paths, *texts.names)))
     given = frozenset(name for source in ground.sources.using(names) for name in source.columns)
     _check_names(rule, names, inputs, given, ground)
     _check_free(inputs, single, ground)
+    if hollow and not (texts.condition and texts.condition.never()):
+        _check_hollow(rule, hollow, findings)
     if any(one.severity is Severity.ERROR for one in findings.found[before:]):
         return None
     return Blueprint(
@@ -126,8 +137,18 @@ def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
         names=names,
         key=key if made else names,
         open=tuple(name for name in names if name not in given),
+        asked=_asked(texts, (*key, *in_paths)),
+        hollow=hollow,
         own=own,
     )
+
+
+def _asked(texts: RuleTexts, in_paths: Iterable[str]) -> frozenset[str]:
+    """The wildcards that the condition names and nothing else does."""
+    if texts.condition is None:
+        return frozenset()
+    named = {*in_paths, *(use.name for use in texts.uses if use.key != "when")}
+    return texts.condition.asked - named
 
 
 def _own(rule: Rule, ground: Ground) -> Own | None:
@@ -139,6 +160,9 @@ def _own(rule: Rule, ground: Ground) -> Own | None:
     reader = ListReader(ground.paths, ground.config, ground.unselected, own.place, label)
     values = reader.whole(own.variable, own.given)
     if values is None:
+        return None
+    if not values and not rule.when:
+        reader.problem("no-values", f"nothing is listed for {{{own.variable}}} of {label}")
         return None
     chosen = reader.chosen(own.variable, own.given, values)
     whole, cut = (
@@ -158,16 +182,20 @@ def _own(rule: Rule, ground: Ground) -> Own | None:
 def _known(
     rule: Rule,
     inputs: Collection[Entry],
+    hollow: Collection[Hollow],
     outputs: Collection[Output],
     wildcards: frozenset[str],
     key: Collection[str],
     ground: Ground,
 ) -> Known:
     """What the texts of the rule may name; how many inputs there are, where each entry is one path."""
-    fixed = not any(entry.gathers or (outputs and not set(entry.names) <= set(key)) for entry in inputs)
+    named = {*(entry.name for entry in inputs), *(one.name for one in hollow)} - {""}
+    fixed = not hollow and not any(
+        entry.gathers or (outputs and not set(entry.names) <= set(key)) for entry in inputs
+    )
     return Known(
         wildcards=wildcards,
-        input_names=frozenset(entry.name for entry in inputs if entry.name),
+        input_names=frozenset(named),
         output_names=frozenset(output.name for output in outputs if output.name),
         config=ground.config,
         params=rule.params,
@@ -232,6 +260,21 @@ def _place(rule: Rule, name: str, inputs: Iterable[Entry]) -> Place:
         if name in entry.names:
             return entry.pattern.place
     return rule.place
+
+
+def _check_hollow(rule: Rule, hollow: Sequence[Hollow], findings: Findings) -> None:
+    """An input that is left out may not move others to its number."""
+    first = min(hollow, key=lambda one: one.number)
+    texts = (rule.shell, rule.script, rule.pre_exec, rule.on_success, rule.on_failure)
+    given = (*rule.envvars.values(), *map(spelled, rule.params.values()))
+    for text in (*texts, *given):
+        for mark in scan(text):
+            numbered = isinstance(mark, Mark) and mark.root == "input" and mark.braces % 2 == 1
+            if numbered and isinstance(mark, Mark) and (mark.index or -1) >= first.number:
+                message = f"the input '{first.written}' is empty here, so {mark.source} would be another one"
+                hint = "give the key a value, or name the inputs: input = { NAME = 'path' }"
+                findings.error("empty-config", message, first.place, hint)
+                return
 
 
 def _check_free(inputs: Iterable[Entry], single: Iterable[Pattern], ground: Ground) -> None:

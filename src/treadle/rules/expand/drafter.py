@@ -56,7 +56,10 @@ class Drafter:
         self._log = _filler(blueprint.log, names)
         self._benchmark = _filler(blueprint.benchmark, names)
         self._manifest = _filler(blueprint.manifest, names)
-        self._input_names = any(entry.name for entry in blueprint.inputs)
+        self._without_path: dict[str, tuple[str, ...]] = {
+            one.name: () for one in blueprint.hollow if one.name
+        }
+        self._input_names = bool(self._without_path) or any(entry.name for entry in blueprint.inputs)
         self._output_names = any(output.name for output in blueprint.outputs)
         self._needs_values = bool(blueprint.texts.names)
         self._any_gathers = any(entry.gathers for entry in blueprint.inputs)
@@ -118,7 +121,9 @@ class Drafter:
         blueprint = self.blueprint
         return Filling(
             inputs=_flat(lists),
-            named_inputs=_named(blueprint.inputs, lists) if self._input_names else _NO_VALUES,
+            named_inputs={**self._without_path, **_named(blueprint.inputs, lists)}
+            if self._input_names
+            else _NO_VALUES,
             outputs=tuple(dict.fromkeys(outputs)) if len(outputs) > 1 else outputs,
             named_outputs=_named(blueprint.outputs, [(path,) for path in outputs])
             if self._output_names
@@ -163,6 +168,9 @@ class Drafter:
         for entry, paths in zip(self.entries, lists):
             if not paths and entry.may_be_empty:
                 return Skip("empty", entry.entry.pattern.text)
+        if not filling.inputs:
+            hollow = (entry.entry.pattern.text for entry in self.entries if not entry.entry.combos)
+            return next((Skip("empty", text) for text in hollow), None)
         return None
 
     def _setting(self, filling: Filling) -> Setting:

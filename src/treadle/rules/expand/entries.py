@@ -9,7 +9,7 @@ from math import prod
 from msgspec import Struct
 
 from treadle.base.names import did_you_mean
-from treadle.base.place import Place
+from treadle.base.place import Diagnostic, Place, Severity
 from treadle.rules.config.types import listed
 from treadle.rules.expand.join import MOST_ROWS
 from treadle.rules.expand.values import SIDES
@@ -55,16 +55,34 @@ class Entry(Struct, frozen=True):
         return self.searches or bool(self.variables)
 
 
+class Hollow(Struct, frozen=True):
+    """An input that is nothing but config values, all of them empty: there is no such input then.
+
+    `number` counts from 0, as in `{input[0]}`.
+    """
+
+    number: int
+    written: str
+    name: str
+    place: Place
+
+
 def read_inputs(
     rule: Rule, paths: PathText, config: Mapping[str, Value], unselected: Collection[str]
-) -> tuple[Entry, ...]:
-    """All input entries in the author's order, those of `expand_inputs` last.
+) -> tuple[tuple[Entry, ...], tuple[Hollow, ...]]:
+    """All input entries in the author's order, those of `expand_inputs` last; and those that are left empty.
 
     `unselected` are the samples and pairs that a fan-in over the cohort leaves out.
     """
-    entries = [_entry(spec, rule, paths) for spec in rule.inputs]
+    hollow = tuple(
+        Hollow(at, spec.text, spec.name, spec.place)
+        for at, spec in enumerate(rule.inputs)
+        if not spec.pattern and paths.is_hollow(spec.text)
+    )
+    left_out = {one.number for one in hollow}
+    entries = [_entry(spec, rule, paths) for at, spec in enumerate(rule.inputs) if at not in left_out]
     entries += [_FanInReader(fan, paths, config, unselected).entry(rule) for fan in rule.fan_in]
-    return tuple(entry for entry in entries if entry is not None)
+    return tuple(entry for entry in entries if entry is not None), hollow
 
 
 def _entry(spec: PathSpec, rule: Rule, paths: PathText) -> Entry | None:
@@ -108,14 +126,14 @@ class ListReader:
         return whole if whole is None else self.chosen(name, given, whole)
 
     def whole(self, name: str, given: tuple[Value, ...] | str) -> list[str] | None:
-        """The values whatever is selected; None when something is wrong."""
+        """The values whatever is selected; None when something is wrong. A config key may list none."""
         key = given.removeprefix("config.") if isinstance(given, str) else ""
         listed = self._listed(name, key, given)
         texts = [self.paths.fill_config(spelled(value), self.place) for value in listed or ()]
         if listed is None or None in texts:
             return None
         values = [value for value in dict.fromkeys(texts) if value]
-        if not values:
+        if not values and key not in self.config:
             self.problem("no-values", f"nothing is listed for {{{name}}} of {self.what}")
             return None
         return values if all(self._fits(name, value) for value in values) else None
@@ -176,6 +194,9 @@ class _FanInReader:
         lists = [self.lists.values(name, given) for name, given in fan.variables]
         if pattern is None or any(values is None for values in lists):
             return None
+        for (name, _), values in zip(fan.variables, lists):
+            if not values and not self.lists.narrowed:
+                self._nothing_listed(name)
         count = prod(len(values or ()) for values in lists)
         if count > MOST_ROWS:
             self.lists.problem("too-many-rows", f"this fan-in makes {count:,} paths")
@@ -189,3 +210,9 @@ class _FanInReader:
             ancient=_is_ancient(rule, fan.pattern, fan.name),
             narrowed=self.lists.narrowed,
         )
+
+    def _nothing_listed(self, name: str) -> None:
+        """Config lists nothing: that is how authors switch a part of a fan-in off, but it is said."""
+        message = f"nothing is listed for {{{name}}} of '{self.fan.pattern}': it gives no input"
+        hint = "list something in [config], or take the entry out"
+        self.paths.problems.append(Diagnostic("no-values", message, self.fan.place, hint, Severity.WARNING))

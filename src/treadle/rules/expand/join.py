@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.rules.pattern.pattern import Row
 from treadle.rules.schema import Source
@@ -54,12 +55,13 @@ class Table(Struct, frozen=True):
 NO_TABLE = Table((), [()])
 
 
-def join_sources(sources: Sequence[Source], names: Sequence[str]) -> Table:
+def join_sources(sources: Sequence[Source], names: Sequence[str], asked: Collection[str] = ()) -> Table:
     """All rows of these sources, under the columns that are `names` and in their order, each row once.
 
-    The first source varies slowest. Rows without a value for one of `names` are left out and counted.
-    Raises TooManyRowsError.
+    The first source varies slowest. Rows without a value for one of `names` are left out and counted, but
+    for those in `asked`: there they get an empty text. Raises TooManyRowsError.
     """
+    sources = [_with_empty_texts(source, asked) for source in sources] if asked else sources
     wanted, held = set(names), [set(source.columns) for source in sources]
     shared = {name for at, names in enumerate(held) for name in names if any(name in x for x in held[:at])}
     tables = [_table(source, wanted, shared) for source in sources]
@@ -68,6 +70,18 @@ def join_sources(sources: Sequence[Source], names: Sequence[str]) -> Table:
     joined = _fold(tables)
     columns = tuple(name for name in names if name in joined.columns)
     return Table(columns, distinct(joined, columns), joined.label, joined.dropped, valueless, lacking)
+
+
+def _with_empty_texts(source: Source, asked: Collection[str]) -> Source:
+    """The source with an empty text where it has no value in a column that is in `asked`."""
+    places = [at for at, name in enumerate(source.columns) if name in asked]
+    if not any(row[at] is None for row in source.rows for at in places):
+        return source
+    rows = [
+        tuple("" if cell is None and at in places else cell for at, cell in enumerate(row))
+        for row in source.rows
+    ]
+    return replace(source, rows=tuple(rows))
 
 
 def distinct(table: Table, columns: Sequence[str]) -> list[Row]:

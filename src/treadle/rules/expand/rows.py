@@ -51,7 +51,16 @@ class Values(Struct, frozen=True):
 
 
 def read_rows(blueprint: Blueprint, values: Values, finder: Finder, findings: Findings) -> Rows | None:
-    """The rows of a rule; None, with findings, where there are none and should be."""
+    """The rows of a rule; None, with findings, where there are none and should be.
+
+    Of a rule that the config switches off nothing need be there: it has no rows then.
+    """
+    off = blueprint.off()
+    found = _rows(blueprint, values, finder, Findings() if off else findings)
+    return Rows([]) if found is None and off else found
+
+
+def _rows(blueprint: Blueprint, values: Values, finder: Finder, findings: Findings) -> Rows | None:
     try:
         return _Reader(blueprint, values, finder, findings).rows()
     except TooManyRowsError as error:
@@ -108,6 +117,7 @@ class _Reader:
     def _given(self) -> tuple[Table, tuple[str, ...], frozenset[Row]] | None:
         """What the tables give, cut to the selection, and the keys that lost rows by that."""
         names, values, own = self.blueprint.names, self.values, self.blueprint.own
+        asked = self.blueprint.asked
         used = with_own(values.whole, own).using(names)
         for source in used:
             if not source.rows and source.awaited:
@@ -116,7 +126,7 @@ class _Reader:
                 message = f"{source.label} has no rows, but rule {self.blueprint.rule.name} uses it"
                 self.findings.error("no-values", message, source.place)
                 return None
-        whole = join_sources(used, names)
+        whole = join_sources(used, names, asked)
         self.origins += [source.label for source in used]
         self.awaited = any(source.awaited for source in used)
         if not whole.rows and not whole.valueless and not self.awaited:
@@ -124,7 +134,7 @@ class _Reader:
             return None
         if values.chosen is None:
             return whole, (), frozenset()
-        cut = join_sources(with_own(values.cut, own, selected=True).using(names), names)
+        cut = join_sources(with_own(values.cut, own, selected=True).using(names), names, asked)
         self.thinned = len(cut.rows) < len(whole.rows)
         key = tuple(name for name in self.blueprint.key if name in whole.columns)
         return cut, key, _fewer(whole, cut, key) if self.thinned else frozenset()
@@ -198,7 +208,8 @@ class _Reader:
             f"no file matches '{pattern.text}', so {braced} of rule {self.blueprint.rule.name} has no values"
         )
         hint = next((near for name in open_names if (near := did_you_mean(name, sorted(known)))), "")
-        self.finder.missing(message, pattern.place, hint)
+        if not self.blueprint.off():
+            self.finder.missing(message, pattern.place, hint)
 
     def _sound(self, entry: Entry, rows: Collection[Row]) -> bool:
         """Whether what was found may stand in other paths: no `.` and `..`, no odd parts."""

@@ -124,7 +124,7 @@ def _house(
     limit = said.get("digest_limit", House().digest_limit)
     memory = str(defaults.origins["memory"].table["memory"]).strip() if "memory" in said else ""
     return House(
-        defaults=Defaults(said.get("threads", 1), said.get("memory"), memory),
+        defaults=Defaults(said.get("threads", 1), said.get("memory"), memory, said.get("time_limit")),
         shell=Shell(executable, got.get("strict_shell", shell.strict), said.get("shell_prelude", "")),
         digest_limit=None if limit == NO_LIMIT else limit,
     )

@@ -26,7 +26,9 @@ from treadle.rules.toml.tables import Tables
 
 MOST = 1000  # files: two that include each other's copies twice would double with every level
 
-_OWN_NAMESPACES = ("env", "reference")  # tasks that make environments and [[references]]
+# Tasks that make environments. Those of [[references]] are rules: a name that both have is told as two rules
+# of one name, so that modules of the public name `reference` can be read.
+_OWN_NAMESPACES = ("env",)
 
 
 class Part(Struct, frozen=True, kw_only=True):

@@ -95,11 +95,23 @@ def _recipe(section: Section, got: Mapping[str, Any]) -> Recipe | None:
     elif recipe is not None and "source" in got:
         return recipe
     elif recipe is None:
-        text = got["build"]
+        text = _with_source(got["build"]) if "source" in got else got["build"]
         return Recipe(
             outputs=lambda source, output: (output,), shell=lambda source, output, limited: text, own=True
         )
     return None
+
+
+def _with_source(build: str) -> str:
+    """The author's command with `{input}` for `{source}`, which is another name for it here."""
+    return "".join(
+        "{input}" if isinstance(piece, Mark) and piece.source == "{source}" else _as_written(piece)
+        for piece in scan(build)
+    )
+
+
+def _as_written(piece: str | Mark) -> str:
+    return piece if isinstance(piece, str) else piece.source
 
 
 def with_references(rules: Sequence[Rule], views: Sequence[View], findings: Findings) -> list[Rule]:

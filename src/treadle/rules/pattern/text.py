@@ -62,6 +62,10 @@ class PathText(Struct):
             self.problem("bad-path", f"this path {what}: {text!r}", place)
             return None
         filled = self.fill_config(text, place)
+        if filled == "":
+            hint = "give the key a value; '.' is the work folder"
+            self.problem("empty-config", f"config leaves the path '{text}' empty", place, hint)
+            return None
         parts = self._parts(filled, place, globs) if filled is not None else []
         if len(self.problems) > before or filled is None:
             return None
@@ -70,6 +74,13 @@ class PathText(Struct):
             self.problem("bad-path", f"'{text}' is no path", place)
             return None
         return Pattern.of(filled, tuple(spelled_once), place)
+
+    def is_hollow(self, text: str) -> bool:
+        """Whether a path is nothing but config values, and all of them are empty."""
+        if not text.startswith("{config."):
+            return False
+        scratch = PathText(self.config, self.sensitive, self.constraints, [])
+        return all(_is_config(mark) and scratch._config(mark, Place()) == "" for mark in scan(text))
 
     def fill_config(self, text: str, place: Place) -> str | None:
         """The text with every `{config.x}` replaced; None when it names an array, a secret or nothing."""

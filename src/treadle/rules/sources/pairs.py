@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from treadle.base.place import Place
 from treadle.rules.schema import Source
+from treadle.rules.sources.cells import usable
 from treadle.rules.sources.rows import (
     PAIR_ALIASES,
     PAIR_COLUMNS,
@@ -25,7 +27,7 @@ _NEEDED = ("pair_id", "experiment")
 
 
 def pairs(
-    sections: Iterable[Section], sheets: Iterable[Sheet], constraints: Constraints, findings: Findings
+    sections: Iterable[Section], sheets: Sequence[Sheet], constraints: Constraints, findings: Findings
 ) -> Source | None:
     """All pairs as one source: `pair_id`, both sides, the type, metadata; then the older names of these."""
     rows = Rows("pairs", ("pair_id",), findings)
@@ -37,7 +39,19 @@ def pairs(
         kept = wildcards(sheet, columns, PAIR_COLUMNS, SAMPLE_COLUMNS, findings)
         rows.add(kept, len(sheet.lines) if kept else 0, sheet.place)
     _check_whole(rows)
-    return rows.source("pairs", PAIR_COLUMNS, constraints, aliases=PAIR_ALIASES)
+    found = rows.source("pairs", PAIR_COLUMNS, constraints, aliases=PAIR_ALIASES)
+    return found or next((_no_pairs(sheet) for sheet in sheets if sheet.columns), None)
+
+
+def _no_pairs(sheet: Sheet) -> Source:
+    """The source of a sheet that has a header alone: its wildcards are known, and nothing has values yet."""
+    more = [
+        column
+        for column in sheet.columns
+        if not usable(column, (*PAIR_COLUMNS, *PAIR_ALIASES, *SAMPLE_COLUMNS))
+    ]
+    columns = (*PAIR_COLUMNS, *more, *PAIR_ALIASES)
+    return Source(kind="pairs", label="pairs", columns=columns, rows=(), place=Place(sheet.file))
 
 
 def _inline(section: Section) -> dict[str, str | None]:

@@ -57,7 +57,7 @@ def read_sources(
 
     paired = pairs(inline("pairs", "pairs"), sheets("pairs"), constraints, findings)
     grouped = samples(inline("samples", "sample_groups"), sheets("samples"), constraints, findings)
-    if paired and not grouped and not discovers:
+    if paired and paired.rows and not grouped and not discovers:
         grouped = samples_of_pairs(paired)
     lists = [value_list(section, constraints) for section in tables("values")]
     free = [free_table(section, section.findings.root or folder) for section in tables("tables")]

@@ -36,7 +36,8 @@ def value_list(section: Section, constraints: Constraints) -> Source | None:
         if key not in section.table and not (key == "values" and "values_from" in section.table):
             section.error("missing-key", f"'{key}' is missing in this [[values]]")
     if "values" in section.table and "values_from" in section.table:
-        section.error("said-twice", "a list has either 'values' or 'values_from'", "values_from")
+        message = "'values' has no effect here: 'values_from' says where they come from"
+        section.warn("no-effect", message, "values")
     if got.get("values") == []:
         section.error("empty", "this list has no values", "values")
     name, values = got.get("name", ""), texts(section, got.get("values", ()), ("values",))

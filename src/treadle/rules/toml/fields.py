@@ -113,6 +113,7 @@ WORKFLOW: Fields = {
     "metadata_file": _instead("columns of pairs_file and sample_groups_file are wildcards"),
     "on_complete": Field(Kind.ANY, State.NO_EFFECT, _ON_END),
     "on_error": Field(Kind.ANY, State.NO_EFFECT, _ON_END),
+    "sample_group_name": Field(Kind.ANY, State.NO_EFFECT, "groups have their names in [[sample_groups]]"),
 }
 
 ENVIRONMENT: Fields = {
@@ -130,11 +131,14 @@ ENVIRONMENT: Fields = {
     "venv_requirements": _PATH,
     "args": Field(Kind.TEXTS),
     "binds": Field(Kind.PATHS),
+    "gpus": _instead("ask for them in resources.gpu: a container sees those of its task"),
 }
 
 DEFAULTS: Fields = {
     "threads": _COUNT,
     "memory": _SIZE,
+    "time_limit": Field(Kind.DURATION),
+    "time": _instead("write time_limit"),
     "environment": Field(Kind.TABLE, inside=ENVIRONMENT),
     "container_program": _NAME,
     "shell_prelude": _COMMAND,

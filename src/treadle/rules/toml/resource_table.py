@@ -19,11 +19,12 @@ _PLAIN = (
 
 
 class Defaults(Struct, frozen=True):
-    """What holds where a rule says nothing: threads and memory (bytes, and as written)."""
+    """What holds where a rule says nothing: threads, memory (bytes, and as written), time limit (seconds)."""
 
     threads: int = 1
     memory: int | None = None
     memory_text: str = ""
+    time_limit: int | None = None
 
 
 def resources(section: Section, got: dict[str, Any], defaults: Defaults) -> tuple[Resources, str]:
@@ -38,9 +39,8 @@ def resources(section: Section, got: dict[str, Any], defaults: Defaults) -> tupl
         if key in got and said.setdefault(key, got[key]) != got[key]:
             message = f"'{key}' is said here and, differently, in resources"
             section.error("said-twice", message, key, hint="keep the one in resources")
-    asked = Resources(
-        **{"threads": defaults.threads, "memory": defaults.memory, **resource_values(inner, said)}
-    )
+    given = {"threads": defaults.threads, "memory": defaults.memory, "time_limit": defaults.time_limit}
+    asked = Resources(**{**given, **resource_values(inner, said)})
     if "memory" not in said:
         return asked, defaults.memory_text
     return asked, str(inner.table.get("memory", section.table.get("memory"))).strip()

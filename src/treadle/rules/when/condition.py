@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from msgspec import Struct
 
@@ -25,6 +26,7 @@ from treadle.rules.when.terms import (
 )
 from treadle.rules.when.words import ConditionError, Kind, Token, tokens
 
+_ROOTS = ("values", "wildcard", "wildcards")  # what may stand before the name of a wildcard
 _DEEPEST = 50  # brackets and `!` inside one another
 
 
@@ -37,6 +39,30 @@ class Scope(Struct, frozen=True):
     paths: PathText
 
 
+class _UnknownError(Exception):
+    """A condition asked for what only a task has."""
+
+
+class _Unknown(Mapping[str, Any]):
+    """No value is known yet."""
+
+    def __getitem__(self, key: str) -> Any:
+        raise _UnknownError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _unknown_file(path: str) -> bool:
+    raise _UnknownError(path)
+
+
+_NOTHING_KNOWN = Setting(_Unknown(), _Unknown(), _unknown_file)
+
+
 class Condition(Struct, frozen=True):
     """A condition that is ready: `names` are the wildcards it uses, `files` the paths it asks for."""
 
@@ -45,9 +71,21 @@ class Condition(Struct, frozen=True):
     files: tuple[Pattern, ...]
     eval: Eval
 
+    @property
+    def asked(self) -> frozenset[str]:
+        """The wildcards that it compares: a row that has no value for them has an empty text there."""
+        return frozenset(self.names).difference(name for path in self.files for name in path.names)
+
     def holds(self, setting: Setting) -> bool:
         """Whether it is true of a task."""
         return bool(self.eval(setting))
+
+    def never(self) -> bool:
+        """Whether the config alone makes it false: then it is false of every task, whatever its values."""
+        try:
+            return not self.eval(_NOTHING_KNOWN)
+        except _UnknownError:
+            return False
 
 
 def parse_condition(text: str, scope: Scope, place: Place) -> Condition:
@@ -168,7 +206,7 @@ class _Parser:
         if root == "params" and rest in scope.params:
             known = constant(name, scope.params[rest])
             return Term(name, known.type, lambda setting: setting.params[rest], known.items)
-        wildcard = rest if root in ("values", "wildcards") and rest else name
+        wildcard = rest if root in _ROOTS and rest else name
         if wildcard in scope.wildcards:
             self.names[wildcard] = None
             return Term(name, Type.TEXT, lambda setting: setting.values[wildcard])
@@ -182,6 +220,9 @@ class _Parser:
         known += [f"params.{key}" for key in scope.params]
         if name in scope.config:
             return f"write config.{name}"
+        root, _, rest = name.partition(".")
+        if root in _ROOTS and rest:
+            return did_you_mean(rest, sorted(scope.wildcards)) or "nothing gives values to it"
         return did_you_mean(name, sorted(known)) or "texts stand in quotes"
 
     def _file_exists(self) -> Term:
