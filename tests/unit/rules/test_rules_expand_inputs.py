@@ -171,14 +171,14 @@ def test_an_input_that_config_leaves_empty_is_no_input() -> None:
     assert (draft.inputs, draft.command.text) == (("b",), "x [] b")
 
 
-@pytest.mark.parametrize("when", ["", "when = \"config.fasta == ''\"\n"])
-def test_an_input_that_is_left_out_may_not_move_others_to_its_number(when: str) -> None:
-    text = '[config]\nfasta = ""\n' + rule("r", 'input = ["a", "{config.fasta}", "b"]', 'output = ["o"]')
-    assert tasks(text.replace("make {output}", "x {input[0]}"))["r"].command.text == "x a"
-    shifted = text.replace("make {output}", "x {input[2]}").replace("[[rules]]\n", f"[[rules]]\n{when}")
-    assert error(shifted).code == "empty-config"
-    off = shifted.replace("[[rules]]\n", "[[rules]]\nwhen = \"config.fasta != ''\"\n") if not when else text
-    assert tasks(off)["r"].outputs == ("o",)
+def test_numbers_count_the_entries_where_one_is_left_empty_or_a_glob() -> None:
+    entries = 'input = ["{config.fasta}", "in/*.fq", "b"]'
+    text = '[config]\nfasta = ""\n' + rule("r", entries, fan("{v}.x", 'v = ["p", "q"]'), 'output = ["o"]')
+    told = text.replace("make {output}", "x [{input[0]}] [{input[1]}] '{input[2]}' {input[3]} {input[4]}")
+    assert tasks(told, DISK)["r"].command.text == "x [] [in/S1_a.fq in/S1_b.fq in/S2_a.fq] 'b' p.x q.x"
+    assert error(text.replace("make {output}", "x {input[5]}"), DISK).code == "index-out-of-range"
+    joined = text.replace("make {output}", "x {input[1]:sep=,}")
+    assert tasks(joined, DISK)["r"].command.text == "x in/S1_a.fq,in/S1_b.fq,in/S2_a.fq"
 
 
 def test_an_output_that_config_leaves_empty_is_an_error() -> None:

@@ -17,7 +17,6 @@ from treadle.rules.pattern.pattern import Pattern
 from treadle.rules.pattern.text import PathText
 from treadle.rules.schema import Rule, Source, StepPath, Value
 from treadle.rules.text.command import Known
-from treadle.rules.text.placeholder import Mark, scan, spelled
 from treadle.rules.toml.section import Findings
 
 
@@ -66,9 +65,10 @@ class Blueprint(Struct, frozen=True):
 
     `names` are all wildcards that it names: those of the outputs first, as they appear. `key` are those
     that make its tasks. `open` are given by no table: what matches its inputs gives them. `asked` are named
-    by the condition alone: a row may lack them. `hollow` are inputs that config leaves empty. `ancient` are
-    patterns for inputs that cause no re-run, beside the entries that are marked. `own` are values that this
-    rule alone has.
+    by the condition alone: a row may lack them. `hollow` are inputs that config leaves empty. `numbers` say
+    which of `inputs` each entry of `input` is (None: it is hollow); there are none where each entry is one
+    path. `ancient` are patterns for inputs that cause no re-run, beside the entries that are marked. `own`
+    are values that this rule alone has.
     """
 
     rule: Rule
@@ -84,6 +84,7 @@ class Blueprint(Struct, frozen=True):
     open: tuple[str, ...]
     asked: frozenset[str] = frozenset()
     hollow: tuple[Hollow, ...] = ()
+    numbers: tuple[int | None, ...] = ()
     own: Own | None = None
 
     def off(self) -> bool:
@@ -115,14 +116,15 @@ def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
         *(name for entry in inputs for name in entry.names),
         *(n for one in single for n in one.names),
     ]
-    known = _known(rule, inputs, hollow, outputs, frozenset(in_paths) | ground.sources.names, key, ground)
+    numbers = _numbers(rule, inputs, hollow)
+    known = _known(
+        rule, inputs, hollow, numbers, outputs, frozenset(in_paths) | ground.sources.names, key, ground
+    )
     texts = read_texts(rule, known, reading, ground.interpreters, findings)
     names = tuple(dict.fromkeys((*key, *in_paths, *texts.names)))
     given = frozenset(name for source in ground.sources.using(names) for name in source.columns)
     _check_names(rule, names, inputs, given, ground)
     _check_free(inputs, single, ground)
-    if hollow and not (texts.condition and texts.condition.never()):
-        _check_hollow(rule, hollow, findings)
     if any(one.severity is Severity.ERROR for one in findings.found[before:]):
         return None
     return Blueprint(
@@ -139,8 +141,25 @@ def read_blueprint(rule: Rule, ground: Ground) -> Blueprint | None:
         open=tuple(name for name in names if name not in given),
         asked=_asked(texts, (*key, *in_paths)),
         hollow=hollow,
+        numbers=numbers,
         own=own,
     )
+
+
+def numbered(number: int) -> str:
+    """The name under which a filling has the paths of an entry of `input`."""
+    return f"#{number}"
+
+
+def _numbers(rule: Rule, inputs: Sequence[Entry], hollow: Collection[Hollow]) -> tuple[int | None, ...]:
+    """Which of the inputs each entry is, where numbers cannot simply count the paths: a glob has any number
+    of them, and an entry that config leaves empty has none."""
+    count = len(rule.inputs) - len(hollow)
+    if not hollow and not any(entry.searches for entry in inputs[:count]):
+        return ()
+    left_out = {one.number for one in hollow}
+    there = iter(range(count))
+    return tuple(None if at in left_out else next(there) for at in range(len(rule.inputs)))
 
 
 def _asked(texts: RuleTexts, in_paths: Iterable[str]) -> frozenset[str]:
@@ -183,6 +202,7 @@ def _known(
     rule: Rule,
     inputs: Collection[Entry],
     hollow: Collection[Hollow],
+    numbers: Collection[int | None],
     outputs: Collection[Output],
     wildcards: frozenset[str],
     key: Collection[str],
@@ -190,9 +210,7 @@ def _known(
 ) -> Known:
     """What the texts of the rule may name; how many inputs there are, where each entry is one path."""
     named = {*(entry.name for entry in inputs), *(one.name for one in hollow)} - {""}
-    fixed = not hollow and not any(
-        entry.gathers or (outputs and not set(entry.names) <= set(key)) for entry in inputs
-    )
+    fixed = not any(entry.gathers or (outputs and not set(entry.names) <= set(key)) for entry in inputs)
     return Known(
         wildcards=wildcards,
         input_names=frozenset(named),
@@ -202,8 +220,9 @@ def _known(
         sensitive=ground.sensitive,
         steps=ground.steps,
         has_log=bool(rule.log),
-        input_count=len(inputs) if fixed else None,
+        input_count=len(inputs) if fixed and not numbers else None,
         output_count=len(outputs),
+        numbered=tuple(map(numbered, range(len(numbers)))),
     )
 
 
@@ -260,21 +279,6 @@ def _place(rule: Rule, name: str, inputs: Iterable[Entry]) -> Place:
         if name in entry.names:
             return entry.pattern.place
     return rule.place
-
-
-def _check_hollow(rule: Rule, hollow: Sequence[Hollow], findings: Findings) -> None:
-    """An input that is left out may not move others to its number."""
-    first = min(hollow, key=lambda one: one.number)
-    texts = (rule.shell, rule.script, rule.pre_exec, rule.on_success, rule.on_failure)
-    given = (*rule.envvars.values(), *map(spelled, rule.params.values()))
-    for text in (*texts, *given):
-        for mark in scan(text):
-            numbered = isinstance(mark, Mark) and mark.root == "input" and mark.braces % 2 == 1
-            if numbered and isinstance(mark, Mark) and (mark.index or -1) >= first.number:
-                message = f"the input '{first.written}' is empty here, so {mark.source} would be another one"
-                hint = "give the key a value, or name the inputs: input = { NAME = 'path' }"
-                findings.error("empty-config", message, first.place, hint)
-                return
 
 
 def _check_free(inputs: Iterable[Entry], single: Iterable[Pattern], ground: Ground) -> None:

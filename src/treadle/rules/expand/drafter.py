@@ -8,7 +8,7 @@ from typing import Any
 from treadle.base.place import Diagnostic
 from treadle.plan.task import Command, Draft, Skip
 from treadle.rules.expand.agree import Agreement
-from treadle.rules.expand.blueprint import Blueprint
+from treadle.rules.expand.blueprint import Blueprint, numbered
 from treadle.rules.expand.entry_paths import EntryPaths
 from treadle.rules.expand.finder import Finder
 from treadle.rules.expand.join import picker
@@ -17,6 +17,7 @@ from treadle.rules.expand.rule_texts import HOOKS, rendered
 from treadle.rules.pattern.matching import ways
 from treadle.rules.pattern.pattern import Pattern, Row
 from treadle.rules.text.command import Filling
+from treadle.rules.text.holes import MORE
 from treadle.rules.toml.section import Findings
 from treadle.rules.when.terms import Setting
 
@@ -59,7 +60,7 @@ class Drafter:
         self._without_path: dict[str, tuple[str, ...]] = {
             one.name: () for one in blueprint.hollow if one.name
         }
-        self._input_names = bool(self._without_path) or any(entry.name for entry in blueprint.inputs)
+        self._input_names = bool(blueprint.numbers) or any(entry.name for entry in blueprint.inputs)
         self._output_names = any(output.name for output in blueprint.outputs)
         self._needs_values = bool(blueprint.texts.names)
         self._any_gathers = any(entry.gathers for entry in blueprint.inputs)
@@ -121,9 +122,7 @@ class Drafter:
         blueprint = self.blueprint
         return Filling(
             inputs=_flat(lists),
-            named_inputs={**self._without_path, **_named(blueprint.inputs, lists)}
-            if self._input_names
-            else _NO_VALUES,
+            named_inputs=self._named_inputs(lists) if self._input_names else _NO_VALUES,
             outputs=tuple(dict.fromkeys(outputs)) if len(outputs) > 1 else outputs,
             named_outputs=_named(blueprint.outputs, [(path,) for path in outputs])
             if self._output_names
@@ -131,6 +130,17 @@ class Drafter:
             log=self._log(row),
             wildcards=dict(zip(blueprint.names, row)) if self._needs_values else _NO_VALUES,
         )
+
+    def _named_inputs(self, lists: Sequence[tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        """The inputs by their names, and by the numbers of their entries where those are names, too."""
+        blueprint = self.blueprint
+        found = {**self._without_path, **_named(blueprint.inputs, lists)}
+        for at, place in enumerate(blueprint.numbers):
+            found[numbered(at)] = () if place is None else lists[place]
+        if blueprint.numbers:
+            count = len(blueprint.numbers) - len(blueprint.hollow)
+            found[MORE] = tuple(dict.fromkeys(path for paths in lists[count:] for path in paths))
+        return found
 
     def _with_steps(self, inputs: tuple[str, ...]) -> tuple[str, ...]:
         """The inputs, and the artifacts that only the texts name: the task waits for their steps, too."""

@@ -18,13 +18,16 @@ from treadle.rules.schema import StepPath, Value
 from treadle.rules.text.placeholder import Mark, one_slip_away, scan, spelled
 from treadle.rules.text.step_path import step_path
 
+MORE = "#"  # the name of what comes behind the numbered inputs; none that an author can write
+
 
 class Known(Struct, frozen=True, kw_only=True):
     """What the texts of a rule may name. `config` and `params` are values as the author wrote them.
 
     `sensitive` are config keys that are read from the environment, `steps` the paths of artifacts. The counts
     are given where they are fixed (no glob, no fan-in), so that an index out of range is told before anything
-    is expanded.
+    is expanded. `numbered` are the names under which a filling has the inputs by the number of their entry,
+    where an entry may be other than one path; the paths of a fan-in come behind, under the name `MORE`.
     """
 
     wildcards: frozenset[str] = frozenset()
@@ -37,6 +40,7 @@ class Known(Struct, frozen=True, kw_only=True):
     has_log: bool = False
     input_count: int | None = None
     output_count: int | None = None
+    numbered: tuple[str, ...] = ()
 
 
 class Filling(Struct, frozen=True, kw_only=True, gc=False):
@@ -201,7 +205,11 @@ class _Resolver:
             return []
         joiner = mark.text if mark.option == "sep" else " "
         prefix = mark.text if mark.option == "each" else ""
-        return [Hole(mark.source, kind, mark.attr, mark.index, joiner, prefix, bool(mark.option))]
+        name, index = mark.attr, mark.index
+        if index is not None and not name and kind is Kind.INPUT and (numbered := self.known.numbered):
+            behind = index - len(numbered)
+            name, index = (numbered[index], None) if behind < 0 else (MORE, behind)
+        return [Hole(mark.source, kind, name, index, joiner, prefix, bool(mark.option))]
 
     def _unknown_file(self, mark: Mark, names: frozenset[str]) -> None:
         root, attr = mark.root, mark.attr
