@@ -233,7 +233,7 @@ def test_strict_takes_warnings_of_the_plan_as_errors_whatever_the_command(folder
 
 def test_what_this_machine_does_not_have_is_a_warning_in_plan_and_an_error_with_strict(folder):
     folder.flow(GOOD.replace("target = true", "target = true\nresources = { threads = 9999 }"))
-    assert "rule end asks for 9999 threads" in folder.treadle("plan").stderr
+    assert "this rule asks for 9999 threads" in folder.treadle("plan").stderr
     assert [one["code"] for one in folder.plan()["warnings"]] == ["too-large"]
     for command in ("plan", "run"):
         assert "error: main.oxoflow:" in folder.treadle(command, "--strict", exits=2).stderr

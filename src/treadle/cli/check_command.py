@@ -7,6 +7,7 @@ import argparse
 from treadle.api.check import Checked, check
 from treadle.base.errors import OptionError
 from treadle.base.names import did_you_mean
+from treadle.cli.findings import folded
 from treadle.cli.options import add_workflow, request_of
 from treadle.cli.printer import Printer
 from treadle.cli.words import count, diagnostic_lines, shortened
@@ -34,7 +35,7 @@ def execute(args: argparse.Namespace) -> int:
         errors, warnings = (list(map(shortened, some)) for some in (found.errors, found.warnings))
         printer.object({"schema": 1, "errors": errors, "warnings": warnings})
     else:
-        for one in (*found.errors, *(() if args.quiet else found.warnings)):
+        for one in folded((*found.errors, *(() if args.quiet else found.warnings))):
             printer.data(diagnostic_lines(one, printer, err=False))
         printer.talk(_summary(found))
         if codes := sorted({one.code for one in (*found.errors, *found.warnings)}):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.api.pipe import View, look, mask_of
 from treadle.cli.again import Again
+from treadle.cli.findings import folded
 from treadle.cli.found_words import found_object
 from treadle.cli.options import add_decision, add_workflow, request_of
 from treadle.cli.preview import pin_lines, pins_of, rule_lines, summary_lines, task_lines
@@ -35,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
     view = look(request_of(args))
-    for warning in (*view.warnings, *view.beyond):
+    for warning in folded((*view.warnings, *view.beyond)):
         printer.talk(diagnostic_lines(warning, printer))
     if args.show:
         _show_sendings(view, printer)

@@ -20,6 +20,7 @@ from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
 from treadle.base.units import format_duration, parse_duration, parse_size
 from treadle.cli.again import Again
+from treadle.cli.findings import folded
 from treadle.cli.live import Watcher, last_words, run_object, watcher
 from treadle.cli.login_node import is_large, scheduler_here, words_of_login_node
 from treadle.cli.options import add_decision, add_lock, add_workflow, request_of
@@ -259,7 +260,7 @@ class Front:
         """Show what will run; ask when much finished work would be done again."""
         self.mask, self.book, self.stream, self.name = mask, view.book, view.stream, view.plan.name
         self.told.update(view.warnings)
-        for warning in view.warnings:
+        for warning in folded(view.warnings):
             self.printer.talk(diagnostic_lines(warning, self.printer))
         for line in summary_lines(view, self.printer, self.again):
             self.printer.talk(mask.text(line))

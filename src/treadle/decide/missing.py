@@ -18,6 +18,7 @@ from treadle.plan.task import ScheduledPlan, ScheduledTask
 from treadle.plan.tokens import shown
 
 _SHOWN = 20  # missing paths that are told one by one
+_OF_A_RULE = 5  # of these for one rule
 _WANTING = 3  # tasks that are named for each
 _LIKE = 1000  # names that are compared with the missing one
 
@@ -37,10 +38,26 @@ def refuse_missing(
         if task.command.script_file in lacking:
             wanted.setdefault(task.command.script_file, []).append(task)
     if wanted:
-        found = [_finding(plan, facts, path, tasks) for path, tasks in islice(wanted.items(), _SHOWN)]
-        if len(wanted) > _SHOWN:
-            found.append(Diagnostic("missing-input", f"and {len(wanted) - _SHOWN} more that do not exist"))
-        raise PlanError(found)
+        raise PlanError(list(_told(plan, facts, wanted)))
+
+
+def _told(plan: ScheduledPlan, facts: Facts, wanted: dict[str, list[ScheduledTask]]) -> Iterator[Diagnostic]:
+    """The first few of each rule, and how many more there are: a cohort lacks its files by the thousand."""
+    of_rules: dict[str, list[str]] = {}
+    for path, tasks in wanted.items():
+        of_rules.setdefault(tasks[0].rule, []).append(path)
+    told = untold = 0
+    for rule, paths in of_rules.items():
+        few = paths[: min(_OF_A_RULE, _SHOWN - told)]
+        yield from (_finding(plan, facts, path, wanted[path]) for path in few)
+        told, more = told + len(few), len(paths) - len(few)
+        if few and more:
+            message = f"and {more} more files that rule {rule} reads do not exist"
+            yield Diagnostic("missing-input", message, wanted[paths[0]][0].place)
+        elif more:
+            untold += more
+    if untold:
+        yield Diagnostic("missing-input", f"and {untold} more that do not exist")
 
 
 def _inputs(plan: ScheduledPlan, facts: Facts, options: Options) -> Iterator[str]:

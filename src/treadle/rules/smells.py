@@ -107,7 +107,7 @@ def too_large(rule: Rule, machine: Machine) -> Iterator[Diagnostic]:
         found.append(("gpu", f"{wanted.gpus} GPUs" if wanted.gpus > 1 else "a GPU", f"{machine.gpus}"))
     for key, asked, there in found:
         place = rule.places.get(key) or rule.at("resources")
-        message = f"rule {rule.name} asks for {asked}, and this machine has {there}"
+        message = f"this rule asks for {asked}, and this machine has {there}"
         hint = "it cannot run here" if key == "gpu" else "here it gets what there is; elsewhere it may fit"
         yield _smell("too-large", message, place, hint)
 

@@ -59,6 +59,15 @@ def test_no_more_than_twenty_are_told_one_by_one(world):
     assert found[-1].message == "and 5 more that do not exist"
 
 
+def test_of_a_rule_that_lacks_very_much_a_few_are_told_and_the_others_counted(world):
+    many = replace(draft("r", "in", "r.out"), inputs=tuple(f"{n}.in" for n in range(9)))
+    world.set(many, draft("s", "s.in", "s.out"))
+    found = findings(world)
+    assert len(found) == 7
+    assert found[5].message == "and 4 more files that rule r reads do not exist"
+    assert "s.in" in found[6].message
+
+
 def test_many_who_want_one_file_are_counted(world):
     world.set(*(draft(f"r{n}", "in", f"{n}.out") for n in range(5)))
     assert findings(world)[0].message.endswith("(wanted by r0, r1, r2 and 2 more)")

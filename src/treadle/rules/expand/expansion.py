@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from treadle.base.place import Diagnostic
 from treadle.plan.task import Draft
-from treadle.rules.expand.fewer import Fewer
 from treadle.rules.expand.join import Dropped
 from treadle.rules.schema import Value
+
+if TYPE_CHECKING:
+    from treadle.rules.expand.fewer import Fewer  # a run of steps alone reads no rules
 
 
 class RuleInfo(Struct, frozen=True, kw_only=True, omit_defaults=True):
