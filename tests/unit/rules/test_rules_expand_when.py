@@ -196,3 +196,12 @@ def test_nothing_need_be_there_for_a_rule_that_config_switches_off(lines: tuple[
     text = head + rule("r", *lines, "when = \"config.on && 'a' != 'b'\"")
     assert tasks(text.replace("{}", "false")) == {}
     assert error(text.replace("{}", "true")).code in ("no-values", "no-match")
+
+
+def test_a_file_that_is_there_though_its_maker_is_skipped_is_told_once() -> None:
+    unpack = rule("unpack", 'output = ["{sample}.fa"]', 'when = "false"')
+    index = rule("index", 'input = ["{sample}.fa"]', 'output = ["{sample}.fai"]')
+    below = rule("below", 'input = ["{sample}.fai"]', 'output = ["{sample}.x"]')
+    text = SAMPLES + unpack + index + below
+    assert notes(text, ["S1.fa", "S2.fa", "S1.fai"]) == ["skipped-though-there"]
+    assert notes(text) == []

@@ -114,7 +114,7 @@ class _Expander:
         rules = self.trip.in_file_order()
         prune(rules)
         self.finder.finish()
-        tell(rules, self.findings)
+        tell(rules, self.listing, self.findings)
         if self.workflow.includes:
             check_contracts(self.workflow, rules, ground, whole=not self.selection.narrows)
         self._settle()

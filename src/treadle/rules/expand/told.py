@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from treadle.plan.skip import cascade
+from treadle.plan.task import Draft
 from treadle.rules.expand.expansion import RuleInfo
 from treadle.rules.expand.join import Dropped
 from treadle.rules.expand.trip import Expanded
+from treadle.rules.pattern.listing import Listing
 from treadle.rules.toml.section import Findings
 
 
@@ -24,9 +27,10 @@ def info(one: Expanded) -> RuleInfo:
     )
 
 
-def tell(rules: Sequence[Expanded], findings: Findings) -> None:
+def tell(rules: Sequence[Expanded], listing: Listing, findings: Findings) -> None:
     """Add the warnings."""
     _tell_dropped(rules, findings)
+    _tell_there(rules, listing, findings)
     for one in rules:
         _tell_valueless(one, findings)
         _tell_shared(one, findings)
@@ -75,3 +79,29 @@ def _tell_ancient(one: Expanded, findings: Findings) -> None:
         if pattern not in one.drafter.ancient_used:
             message = f"ancient '{pattern.text}' is no input of rule {one.blueprint.rule.name}"
             findings.warn("no-effect", message, pattern.place)
+
+
+def _tell_there(rules: Sequence[Expanded], listing: Listing, findings: Findings) -> None:
+    """Files that lie on the disk and do not count, because the tasks that make them are skipped by `when`."""
+    drafts = [draft for one in rules for draft in one.drafts]
+    if not any(draft.skip for draft in drafts):
+        return
+    readers: dict[str, list[Draft]] = {}
+    for draft, skip in zip(drafts, cascade(drafts).skips):
+        if draft.skip is None and skip is not None and skip.why == "upstream":
+            readers.setdefault(skip.what, []).append(draft)
+    makers = {path: draft for draft in drafts for path in draft.outputs if path in readers}
+    told: set[tuple[str, str]] = set()
+    for path, reading in readers.items():
+        maker, reader = makers.get(path), reading[0]
+        if maker is None or maker.skip is None or maker.skip.why != "when":
+            continue
+        if (maker.rule, reader.rule) in told or not listing.exists(path):
+            continue
+        told.add((maker.rule, reader.rule))
+        message = (
+            f"{path} is there, but rule {maker.rule}, which makes it, is skipped by its condition, "
+            f"and so is what reads it: rule {reader.rule}"
+        )
+        hint = f"where the file is to be used as it is, let a config key say what rule {reader.rule} reads"
+        findings.warn("skipped-though-there", message, reader.place, hint)
