@@ -205,3 +205,8 @@ def test_a_file_that_is_there_though_its_maker_is_skipped_is_told_once() -> None
     text = SAMPLES + unpack + index + below
     assert notes(text, ["S1.fa", "S2.fa", "S1.fai"]) == ["skipped-though-there"]
     assert notes(text) == []
+
+
+def test_metadata_by_another_spelling_is_told_how_it_is_named_here() -> None:
+    found = error(SAMPLES + rule("r", 'output = ["{sample}"]', "when = \"meta.kind == 'sra'\""))
+    assert (found.code, found.hint.rpartition(": ")[2]) == ("unknown-name", "write kind")

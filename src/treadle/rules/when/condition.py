@@ -221,6 +221,8 @@ class _Parser:
         if name in scope.config:
             return f"write config.{name}"
         root, _, rest = name.partition(".")
+        if root == "meta" and rest:
+            return f"keys of metadata and columns of sheets are wildcards: write {rest}"
         if root in _ROOTS and rest:
             return did_you_mean(rest, sorted(scope.wildcards)) or "nothing gives values to it"
         return did_you_mean(name, sorted(known)) or "texts stand in quotes"
