@@ -124,6 +124,7 @@ class Accountant:
         """No answer is no evidence; a site that has no accounting at all says so at the first question."""
         if not silence.down and not self._ever:
             self.there = False
+            asked = [*asked, *(held for _, held in self._wanted.values())]  # they hang on it no longer
             self._wanted.clear()
             self._next = None
             self._link.note("no_accounting", message=silence.message)
