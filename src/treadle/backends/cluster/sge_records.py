@@ -16,7 +16,6 @@ _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&
 _LIMIT = re.compile(r"\b(h_rt|h_vmem)=([\w.:]+)")
 _RESCHEDULED = (24, 25)
 _LIMIT_ENFORCED = 37
-_KILLED = 100
 # Before the job itself ran, by the table of sge_status(5); 100 is "ran, but ended by a signal".
 _BEFORE_START = frozenset((*range(1, 12), 17, 19, 20, 21, 26, 27, 28, 29, 30, 31, 32))
 _HOST_FAILED = frozenset((18, 22, 23, 36))
