@@ -24,6 +24,7 @@ from treadle.backends.local_verdict import outcome_of
 from treadle.base.errors import DiskError, StepError
 from treadle.base.machine import open_more_files
 from treadle.base.proc import Child, end_stragglers, live_members
+from treadle.base.waking import wake_soon
 from treadle.engine.backend import Abilities, Accepted, JobReport, JobStatus, Refused, Submission
 from treadle.plan.task import Where
 from treadle.records.event import EndReason, Outcome
@@ -37,6 +38,7 @@ _SHORTAGE_PAUSES = (0.01, 0.05, 0.2, 0.5)
 _PATIENCE = 5.0  # seconds for killed processes to be gone, before their attempt is told as over
 _LONGEST_PAUSE = 0.1
 _LOGS_KEPT = 1000
+_MANY = 50  # attempts, after which how soon we are woken between them counts
 
 
 class LocalBackend:
@@ -64,6 +66,7 @@ class LocalBackend:
         self._lingering: dict[int, Attempt] = {}
         self._news: dict[str, JobReport] = {}
         self._logs: dict[str, str] = {}
+        self._started = 0
         self._gpus = GpuPool(gpus)
         self._exits: Exits = exits_here()
         self._timers = Timers()
@@ -150,6 +153,9 @@ class LocalBackend:
         self._logs[attempt.job] = attempt.log
         if len(self._logs) > 2 * _LOGS_KEPT:
             self._drop_old_logs()
+        self._started += 1
+        if self._started == _MANY:
+            wake_soon()
         self._exits.watch(child)
         self._memory.began(attempt)
         limit = submission.resources.time_limit
