@@ -38,6 +38,15 @@ def test_a_pre_exec_that_fails_fails_the_attempt_before_its_command(folder):
     assert hooks(folder) == ["bad"]
 
 
+def test_a_pre_exec_that_calls_exit_0_is_no_success_of_outputs_that_stand_there(folder):
+    flow(folder, "touch began; echo > {output}", pre="exit 0")
+    (folder / "out.txt").write_text("old")
+    folder.treadle("run", exits=1)
+    assert "pre_exec ended the shell (exit), so the command did not run" in folder.treadle("logs", "r").stdout
+    assert not (folder / "began").exists()
+    assert hooks(folder) == ["bad"]
+
+
 def test_a_hook_after_a_success_that_fails_only_warns(folder):
     flow(folder, "echo > {output}", success="exit 5")
     folder.treadle("run")

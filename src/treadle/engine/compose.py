@@ -2,7 +2,8 @@
 
 The plain case, a text and no hooks, is the text itself. Hooks and a script after a text need more:
 
-    traps           hooks run however the command ends, but not after SIGKILL
+    traps           hooks run however the command ends, but not after SIGKILL; a `pre_exec` that ends the
+                    shell with exit code 0 is a failure, for the command was never reached
     strictness, prelude, pre_exec   in the wrapper's own shell, so that what they set holds for all
     ( text )        in a subshell: its `exit`, `exec` and traps cannot take the hooks along
     script          only after exit 0 of the text
@@ -197,7 +198,8 @@ def _text(command: Command, shell: Shell, script: tuple[str, ...], quoted: Mappi
         return "\n".join([*head, text or f"exec {last}"])
     lines = _hooks(command, quoted) + head
     if command.pre_exec:
-        lines += [_evaluated(bind(command.pre_exec, quoted)), *_LEAVE_IF_BAD]
+        first = _evaluated(bind(command.pre_exec, quoted))
+        lines += ["treadle_reached=no", first, *_LEAVE_IF_BAD, "treadle_reached=yes"]
     if text:
         lines += [f"( {_evaluated(text)} )", *_LEAVE_IF_BAD]
     if script:
@@ -218,11 +220,17 @@ def _evaluated(text: str) -> str:
 # Not `|| exit`: a command on the left of `||` runs without `set -e`.
 _LEAVE_IF_BAD = ("treadle_status=$?", '[ "$treadle_status" -eq 0 ] || exit "$treadle_status"')
 
+# A prelude may end the shell with exit code 0 as well: it is a part of the command. `pre_exec` is not.
+_UNLESS_REACHED = (
+    'if [ "$treadle_status" -eq 0 ] && [ "${treadle_reached-}" = no ]; then',
+    "echo 'treadle: pre_exec ended the shell (exit), so the command did not run' >&2",
+    "treadle_status=1",
+    "fi",
+)
+
 
 def _hooks(command: Command, quoted: Mapping[str, str]) -> list[str]:
     """The trap that runs a hook at the end. A signal ends the shell by `exit`, so that the trap sees it."""
-    if not (command.on_success or command.on_failure):
-        return []
     success, failure = (
         f"( {_evaluated(bind(hook, quoted))} ) || echo 'treadle: {name} failed with exit code '\"$?\" >&2"
         if hook
@@ -234,6 +242,7 @@ def _hooks(command: Command, quoted: Mapping[str, str]) -> list[str]:
         "treadle_status=$?",
         "trap - EXIT",
         "set +e",
+        *(_UNLESS_REACHED if command.pre_exec else ()),
         'if [ "$treadle_status" -eq 0 ]; then',
         success,
         "else",

@@ -115,6 +115,19 @@ class TestHooks:
         command = Command(text="echo text", pre_exec="false", on_failure="echo bad")
         assert run(command, Shell(shell)) == (1, ["bad"])
 
+    @pytest.mark.parametrize("strict", [False, True])
+    def test_a_pre_exec_that_ends_the_shell_never_passes_for_the_command(
+        self, shell: str, strict: bool
+    ) -> None:
+        said = "treadle: pre_exec ended the shell (exit), so the command did not run"
+        command = Command(text="echo text", pre_exec="exit 0", on_success="echo good", on_failure="echo bad")
+        assert run(command, Shell(shell, strict=strict)) == (1, ["bad", said])
+        assert run(Command(text="echo text", pre_exec="exit 0"), Shell(shell, strict=strict)) == (1, [said])
+        script = Command(script=("echo", "script"), pre_exec="test -e / && exit")
+        assert run(script, Shell(shell, strict=strict)) == (1, [said])
+        assert run(Command(text="exit 0", pre_exec=":"), Shell(shell, strict=strict)) == (0, [])
+        assert run(Command(text="echo text", pre_exec="exit 3"), Shell(shell, strict=strict)) == (3, [])
+
     def test_the_other_hooks_only_warn(self, shell: str) -> None:
         command = Command(text="echo text", on_success="exit 9")
         assert run(command, Shell(shell)) == (0, ["text", "treadle: on_success failed with exit code 9"])
