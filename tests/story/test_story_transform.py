@@ -120,10 +120,13 @@ def test_pieces_go_once_they_are_combined_and_are_made_again_when_they_are_neede
     folder.flow(BY_LETTER)
     folder.write("in.txt", "a1\nb1\n")
     folder.treadle("run")
-    assert not [path for path in (folder / ".chunks").rglob("*") if path.is_file()]
+    assert not (folder / ".chunks").exists(), "nobody asked for that folder"
     assert folder.will_run() == set()
     folder.write("in.txt", "a1\nb2\n")
+    folder.write(".chunks/pick.map/letter=b/mine.txt", "a person wrote this\n")
     assert folder.run_as_previewed() == {"pick.map/letter=a", "pick.map/letter=b", "pick"}
+    left = [path.name for path in (folder / ".chunks").rglob("*")]
+    assert sorted(left) == ["letter=b", "mine.txt", "pick.map"]
 
 
 def test_pieces_stay_when_combining_them_failed_and_one_that_failed_is_tried_again(folder):

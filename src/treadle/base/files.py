@@ -199,6 +199,18 @@ def remove(path: str) -> None:
             raise disk_error("remove", path, error) from error
 
 
+def remove_empty(folder: str, top: str) -> None:
+    """Remove `folder`, and those above it up to `top` (itself one of them), as long as they are empty."""
+    while folder == top or folder.startswith(f"{top}/"):
+        try:
+            os.rmdir(folder)
+        except FileNotFoundError:
+            pass
+        except OSError:  # it is not empty, or not ours to remove
+            return
+        folder = os.path.dirname(folder)
+
+
 def _remove_folder(root: str) -> None:
     pending = [os.fsencode(root)]
     found = []

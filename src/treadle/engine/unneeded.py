@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 from treadle.base.errors import DiskError
-from treadle.base.files import remove
+from treadle.base.files import remove, remove_empty
+from treadle.base.layout import CHUNKS
 from treadle.engine.check import Eyes, same
 from treadle.engine.news import RemoveTemporary
 from treadle.engine.slate import recorded_outputs
@@ -45,5 +48,9 @@ class Undertaker:
         return OutputEvicted(time=now, task=task.id, key=key, record=record)
 
     def remove(self, event: OutputEvicted) -> None:
-        """Remove what has its tombstone. Raises `DiskError`."""
-        remove(self._eyes.place(event.record.path))
+        """Remove what has its tombstone; with the last piece of a rule the folders of its pieces, which
+        nobody asked for. Raises `DiskError`."""
+        place = self._eyes.place(event.record.path)
+        remove(place)
+        if event.record.path.startswith(f"{CHUNKS}/"):
+            remove_empty(os.path.dirname(place), self._eyes.place(CHUNKS))
