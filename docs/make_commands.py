@@ -19,9 +19,10 @@ ABOUT = {
     "init": "Writes a small workflow that runs. It overwrites nothing.",
     "run": (
         "Runs what must run: what `treadle plan` shows. At a terminal it asks first when more than an "
-        "hour of finished work would be done again. After a failure nothing new is started, what runs "
-        "is let end, and the exit code is 1; a pipeline goes on with what the failure leaves. Ctrl-C "
-        "ends what runs, in good order; a second one ends it at once."
+        "hour of finished work would be done again; without a yes nothing is run, and the exit code is "
+        "1. After a failure nothing new is started, what runs is let end, and the exit code is 1; a "
+        "pipeline goes on with what the failure leaves. Ctrl-C ends what runs, in good order; a second "
+        "one ends it at once."
     ),
     "plan": (
         "Shows what would run, and why. Takes no lock and writes nothing. A line per rule and per step "

@@ -41,8 +41,10 @@ def at_a_terminal(folder, *args: str, answer: str | None) -> tuple[str, int]:
 
 
 def test_without_a_yes_nothing_is_run(worked):
-    _, code = at_a_terminal(worked, "run", "--force", answer="")
-    assert (code, times(worked), len(worked.runs())) == (0, 1, 1)
+    said, code = at_a_terminal(worked, "run", "--force", answer="")
+    assert (times(worked), len(worked.runs())) == (1, 1)
+    assert "nothing was run" in said
+    assert code == 1, "0 would say that what must run has run"
 
 
 def test_with_a_yes_it_is(worked):

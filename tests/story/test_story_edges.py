@@ -59,6 +59,31 @@ def test_on_wish_it_stays(passed):
     assert not (passed / "big.txt").exists(), "the next run that does anything does not keep it"
 
 
+def test_what_was_kept_goes_in_a_run_that_has_nothing_to_do(passed):
+    passed.treadle("run", "--keep-temporary")
+    passed.treadle("run", "--keep-temporary")
+    assert passed.read("big.txt") == "big\n"
+    done = passed.treadle("run")
+    assert "1 temporary output removed that nobody needs any more: big.txt" in done.stderr
+    assert not (passed / "big.txt").exists()
+    assert passed.read("end.txt") == "big\n"
+    assert passed.will_run() == set(), "it has its tombstone"
+    assert "temporary" not in passed.treadle("run").stderr
+    (passed / "used.txt").unlink()
+    assert passed.will_run() == {"make", "use", "end"}
+
+
+def test_what_was_kept_stays_where_its_reader_is_not_done_though_nobody_asked_for_that(passed):
+    passed.treadle("run", "make", "--keep-temporary")
+    passed.treadle("run", "make")
+    assert passed.read("big.txt") == "big\n"
+    passed.treadle("run", "use", "--keep-temporary")
+    passed.treadle("run", "make")
+    assert passed.read("big.txt") == "big\n", "whether `use` is done was not looked at"
+    passed.treadle("run", "use")
+    assert not (passed / "big.txt").exists()
+
+
 def test_one_whose_reader_failed_stays(passed):
     passed.flow(PASSING.replace("cat {input} > {output}", "false", 1))
     passed.treadle("run", exits=1)

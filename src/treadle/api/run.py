@@ -71,9 +71,10 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 
 
 class RunReport(Struct, frozen=True, kw_only=True):
-    """What came of it; `result` and `folder` are None when nothing had to run, or it was not agreed to.
+    """What came of it; `result` and `folder` are None when nothing had to run, or when that was `declined`.
 
-    `errors` are what went wrong with steps that were still to come (streams, growth).
+    `removed` are paths of temporary outputs that an earlier run had kept, and `errors` what went wrong with
+    steps that were still to come (streams, growth).
     """
 
     exit_code: int
@@ -81,6 +82,8 @@ class RunReport(Struct, frozen=True, kw_only=True):
     result: DriveResult | None = None
     folder: RunFolder | None = None
     errors: tuple[BaseException, ...] = ()
+    declined: bool = False
+    removed: tuple[str, ...] = ()
 
 
 class Front(Protocol):
@@ -138,7 +141,8 @@ def run(request: Request, options: RunOptions, front: Front) -> RunReport:
 
                 if (first_of_all := at_work(view)) is not None:
                     report = carry_out(session, decided(first_of_all, request, session.past), options, front)
-                    if report.exit_code > 1 or (report.result is not None and report.result.detached):
+                    detached = report.result is not None and report.result.detached
+                    if report.exit_code > 1 or report.declined or detached:
                         return report
                     session = msgspec.structs.replace(session, past=load_past(session.state))
                     view = view_of(plan_of(request), request, session.past)
@@ -172,7 +176,7 @@ def carry_out(
     running = view.decision.to_run()
     if not running and source is None and not view.decision.in_flight():
         front.agree(view, session.mask)
-        return RunReport(exit_code=0, view=view)
+        return RunReport(exit_code=0, view=view, removed=_kept_back(session, view, options))
     driving = _drive_options(options, view)
     tasks = (view.plan.tasks[task] for task in running)
     if refused := [
@@ -187,8 +191,18 @@ def carry_out(
 
         refuse_unsendable(view.book, (view.plan.tasks[task] for task in running))
     if not front.agree(view, session.mask):
-        return RunReport(exit_code=0, view=view)
+        return RunReport(exit_code=1, view=view, declined=True)
     return _drive(session, view, options, driving, front, source)
+
+
+def _kept_back(session: Session, view: View, options: RunOptions) -> tuple[str, ...]:
+    """Let go what an earlier run kept and nobody needs."""
+    passed_on = any(task.temporary for task in view.plan.tasks.values())
+    if options.keep_temporary or session.lock is None or not passed_on:
+        return ()
+    from treadle.api.kept_back import let_go  # few workflows have some
+
+    return let_go(session, view)
 
 
 def lacking_here(view: View) -> list[Diagnostic]:

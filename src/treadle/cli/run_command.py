@@ -26,7 +26,7 @@ from treadle.cli.login_node import is_large, scheduler_here, words_of_login_node
 from treadle.cli.options import add_decision, add_lock, add_workflow, request_of
 from treadle.cli.preview import hours_at_stake, summary_lines
 from treadle.cli.printer import Printer
-from treadle.cli.words import before_run, diagnostic_lines, shortened
+from treadle.cli.words import before_run, count, diagnostic_lines, listed, shortened
 from treadle.decide.reason import Verdict
 from treadle.engine.news import Interrupt
 from treadle.records.event import End, Event, TaskSettled
@@ -130,6 +130,11 @@ def drive(
             printer.talk(front.mask.text(line)) if report.exit_code == 0 else printer.problem(
                 front.mask.text(line)
             )
+    if report.removed:
+        removed = count(len(report.removed), "temporary output")
+        printer.talk(f"{removed} removed that nobody needs any more: {listed(report.removed, 3)}")
+    if report.declined:
+        printer.problem("nothing was run")
     for error in report.errors:
         tell_stream_error(error, printer)
     return report
