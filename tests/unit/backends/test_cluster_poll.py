@@ -6,11 +6,12 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from treadle.backends.cluster.dialect import Phase, Row
 from treadle.backends.cluster.poll import DoneInQueue, Heard
-from treadle.backends.cluster.status import read_status
+from treadle.backends.cluster.status import Status
 from treadle.base.errors import SchedulerError
 from treadle.engine.backend import JobStatus
 from treadle.plan.task import Policy, Resources
@@ -116,8 +117,7 @@ def test_a_queue_reason_is_told_and_kept_for_who_looks(world):
     world.submit(one)
     world.until(lambda: any(r.reason for rs in world.reports.values() for r in rs), "a reason")
     (folder,) = world.sent()
-    status = read_status(folder)
-    assert status is not None
+    status = msgspec.json.decode(Path(folder.status).read_bytes(), type=Status)
     assert [(job.n, job.job, job.reason) for job in status.jobs] == [(one.n, "1", "Resources")]
     world.backend.cancel([one.name])
     world.finish()

@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from treadle.backends.cluster.held import Sent
 from treadle.base.errors import DiskError
-from treadle.base.files import read_regular, write_whole
-from treadle.base.layout import JobFolder
+from treadle.base.files import write_whole
 
 FORMAT = 1
 
@@ -43,12 +42,3 @@ def write_status(sent: Sent, now: float) -> None:
     )
     with suppress(DiskError):
         write_whole(sent.folder.status, msgspec.json.encode(Status(FORMAT, now, shown)))
-
-
-def read_status(folder: JobFolder) -> Status | None:
-    """What the queue last said; None where that is not known."""
-    try:
-        status = msgspec.json.decode(read_regular(folder.status), type=Status)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return None
-    return status if status.format == FORMAT else None
