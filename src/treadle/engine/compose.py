@@ -10,14 +10,18 @@ The plain case, a text and no hooks, is the text itself. Hooks and a script afte
 
 Texts go through `eval` there, quoted: a stray `)` in one of them is its own error and not the wrapper's.
 
-A software environment stands around all that: its entry becomes the command, hooks included, in there.
+What stands around all that is one list, `AROUND`, from the inside out:
+
+    environment     the software environment: its entry becomes the command, with all of the above in there
+    private folder  made before the environment is entered, and left after it: the text that moves outputs
+                    needs the programs of the node, not those of a container
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -73,20 +77,25 @@ def compose(
     `text_file` and `input_list` are paths that may be used where they are needed. That of `input_list`
     goes into texts as it is, whatever quotes it meets there: it must be of plain characters.
     """
-    made = _in_environment(_composed(task, resources, place, text_file, input_list), task, resources, place)
-    if scratch is None:
-        return made
-    from treadle.engine.scratch import scratch_text  # few rules ask for it
-
-    text = scratch_text(task, place.workdir, scratch, (made.input_list,))
-    if len(text.encode()) <= LONGEST_ARGUMENT:
-        return replace(made, argv=("sh", "-c", text, "sh", *made.argv))
-    argv = ("sh", scratch.file, *made.argv)
-    return replace(made, argv=argv, scratch_file=scratch.file, scratch_text=text)
+    made = _composed(task, resources, place, text_file, input_list)
+    asked = _Asked(task, resources, place, scratch)
+    for wrapped in AROUND:
+        made = wrapped(made, asked)
+    return made
 
 
-def _in_environment(made: Composed, task: ScheduledTask, resources: Resources, place: Place) -> Composed:
+class _Asked(Struct, frozen=True):
+    """What a wrapper is chosen and filled in by."""
+
+    task: ScheduledTask
+    resources: Resources
+    place: Place
+    scratch: Scratch | None
+
+
+def _in_environment(made: Composed, asked: _Asked) -> Composed:
     """The command with its environment around it."""
+    task, place = asked.task, asked.place
     environment = task.policy.environment
     if environment is None:
         return made
@@ -94,8 +103,26 @@ def _in_environment(made: Composed, task: ScheduledTask, resources: Resources, p
 
     files = (made.text_file, made.input_list)
     seen = container_words(task, environment, place.workdir, place.flowdir, files)
-    words = {**_values(task, resources, place, ""), **seen, **_quoted(place)}
+    words = {**_values(task, asked.resources, place, ""), **seen, **_quoted(place)}
     return replace(made, argv=("bash", "-c", bind(environment.entry, words), "treadle", *made.argv))
+
+
+def _in_private_folder(made: Composed, asked: _Asked) -> Composed:
+    """The command with what makes its private folder, and puts outputs in place, around it."""
+    scratch = asked.scratch
+    if scratch is None:
+        return made
+    from treadle.engine.scratch import scratch_text  # few rules ask for it
+
+    text = scratch_text(asked.task, asked.place.workdir, scratch, (made.input_list,))
+    if len(text.encode()) <= LONGEST_ARGUMENT:
+        return replace(made, argv=("sh", "-c", text, "sh", *made.argv))
+    argv = ("sh", scratch.file, *made.argv)
+    return replace(made, argv=argv, scratch_file=scratch.file, scratch_text=text)
+
+
+# The innermost first. Each gets the command as its arguments and does nothing to the text of it.
+AROUND: tuple[Callable[[Composed, _Asked], Composed], ...] = (_in_environment, _in_private_folder)
 
 
 def _composed(

@@ -13,6 +13,7 @@ import pytest
 from treadle.base.layout import RunFolder, beside_target
 from treadle.engine.compose import Composed, Place, compose
 from treadle.engine.scratch import clear_scratch, scratch_key, scratch_of
+from treadle.plan.environment import Environment
 from treadle.plan.task import Command, Policy, Resources
 from treadle.testing.plans import task
 
@@ -27,8 +28,10 @@ def composed(
     outputs: tuple[str, ...] = ("out",),
     kind: str = "minimal",
     base: str = "",
+    environment: Environment | None = None,
 ) -> Composed:
-    one = task("a", command=Command(text=text), policy=Policy(scratch=kind), inputs=inputs, outputs=outputs)
+    policy = Policy(scratch=kind, environment=environment)
+    one = task("a", command=Command(text=text), policy=policy, inputs=inputs, outputs=outputs)
     place = Place(str(home), str(home), 1 << 30, base)
     run = RunFolder(str(home / ".treadle/runs/r"))
     return compose(
@@ -49,6 +52,20 @@ def kept(home: Path) -> list[str]:
 def test_without_scratch_the_command_is_as_it_was(tmp_path: Path) -> None:
     assert composed(tmp_path, "echo hi", kind="").argv == ("bash", "-c", "echo hi")
     assert composed(tmp_path, "echo hi").argv[-3:] == ("bash", "-c", "echo hi")
+
+
+def test_the_environment_is_entered_in_the_private_folder_and_left_before_outputs_are_put_in_place(
+    tmp_path: Path,
+) -> None:
+    entry = 'pwd > entered; export MARK=inside; "$@"; code=$?; echo left >> out; exit "$code"'
+    environment = Environment(kind="own", said=(), entry=entry)
+    made = composed(tmp_path, "echo $MARK > out; cat entered >> out", environment=environment)
+    assert made.argv[0] == "sh"
+    assert made.argv[4:8] == ("bash", "-c", entry, "treadle")
+    assert done(tmp_path, made).returncode == 0
+    inside, where, left = (tmp_path / "out").read_text().splitlines()
+    assert (inside, left) == ("inside", "left")
+    assert where.startswith(f"{tmp_path}/.treadle/scratch/")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
