@@ -24,10 +24,8 @@ from treadle.engine.backend import (
     Refused,
     Remark,
     Submission,
-    joins_by,
-    keep_line,
-    withdraw,
 )
+from treadle.engine.besides import adopt, joins_by, keep_line, remarks_of, withdraw
 from treadle.plan.task import Resources, ScheduledTask, Where
 from treadle.records.event import Outcome
 
@@ -107,11 +105,11 @@ class PairBackend:
     def adopt(self, batch: Sequence[Adoptee]) -> list[Accepted | Refused]:
         """Take over attempts of earlier runs (see `Adopting`): those of the other backend; no process of this
         machine outlives its driver."""
-        own = getattr(self._other, "adopt", None)
         answers: list[Accepted | Refused] = [Refused("it ended with its driver")] * len(batch)
         chosen = [at for at, one in enumerate(batch) if self.part(one.submission.task) is self._other]
-        if own is not None and chosen:
-            for at, answer in zip(chosen, own([batch[at] for at in chosen]), strict=True):
+        if chosen:
+            found = adopt(self._other, [batch[at] for at in chosen])
+            for at, answer in zip(chosen, found, strict=True):
                 answers[at] = self._taken(self._other, answer)
         return answers
 
@@ -119,8 +117,8 @@ class PairBackend:
         """What there is to say of either (see `Remarking`)."""
         said: list[Remark] = []
         for part in (self._local, self._other):
-            own = getattr(part, "remarks", None)
-            said += own() if own is not None else []
+            if (remarks := remarks_of(part)) is not None:
+                said += remarks()
         return said
 
     def poll(self, jobs: Sequence[str]) -> list[JobReport]:

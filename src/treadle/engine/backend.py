@@ -1,10 +1,22 @@
-"""`ExecutorBackend`: the one protocol behind the driver. A backend never decides what to run."""
+"""`ExecutorBackend`: the one protocol behind the driver. A backend never decides what to run.
+
+What a backend may have besides are small protocols of their own. It has one when it has its methods; nothing
+is to be declared. The driver asks for them by `isinstance`, mostly once for a run (`besides.py`):
+
+    Adopting    adopt                   jobs outlive the driver     else: found by `find`, by their names
+    Remarking   remarks                 words of no one job's end   else: it has nothing to say
+    Sharing     taken                   whose work a result is      else: taken to be its own
+    Queueing    keep_line, withdraw     a line of its own           else: nothing is launched ahead, and what
+                                                                    it has not told as running is cancelled
+    Joining     fits_together           several tasks in one job    else: a job for each
+    Parted      part                    two backends as one         else: it runs all tasks itself
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Protocol, cast
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -153,6 +165,7 @@ class Remark(Struct, frozen=True):
     job: str = ""
 
 
+@runtime_checkable
 class Adopting(Protocol):
     """What a backend with the ability `adoption` has besides, so that attempts outlive their driver."""
 
@@ -167,6 +180,7 @@ class Adopting(Protocol):
         ...
 
 
+@runtime_checkable
 class Remarking(Protocol):
     """What a backend may have besides: things to say that are of no one job's end."""
 
@@ -175,6 +189,7 @@ class Remarking(Protocol):
         ...
 
 
+@runtime_checkable
 class Sharing(Protocol):
     """What a backend that runs steps may have besides: whose work the result of a step is."""
 
@@ -183,8 +198,41 @@ class Sharing(Protocol):
         ...
 
 
+@runtime_checkable
+class Queueing(Protocol):
+    """What a backend may have besides: a line of its own, in which what it holds waits to begin."""
+
+    def keep_line(self, most: int) -> bool:
+        """Run no more than `most` steps in threads at a time, and let others wait; False: it does not."""
+        ...
+
+    def withdraw(self, jobs: Sequence[str]) -> None:
+        """End those of these jobs that have not begun. Their ends arrive by `poll`."""
+        ...
+
+
+@runtime_checkable
+class Joining(Protocol):
+    """What a backend may have besides: jobs of several tasks, which come as submissions of one `unit`."""
+
+    @property
+    def fits_together(self) -> Callable[[Sequence[Resources]], bool] | None:
+        """A method, mostly: whether one job can do tasks with such requests, one after the other. None: no
+        job does several."""
+        ...
+
+
+@runtime_checkable
+class Parted(Protocol):
+    """What a backend has that joins others."""
+
+    def part(self, task: ScheduledTask) -> ExecutorBackend:
+        """The backend that runs this task. Always the same one."""
+        ...
+
+
 class ExecutorBackend(Protocol):
-    """What the driver asks of a place where attempts run. Ids and batches are lists. See `Adopting`, too.
+    """What the driver asks of a place where attempts run. Ids and batches are lists.
 
     Raises `SchedulerError` when the backend as a whole fails; never for one request.
     """
@@ -236,37 +284,3 @@ class ExecutorBackend(Protocol):
     def close(self) -> None:
         """Give back what is held. Jobs are not touched."""
         ...
-
-
-def keep_line(backend: ExecutorBackend, most: int | None) -> int:
-    """Let no more than `most` steps run in threads at a time; how many may be launched beyond these, to wait
-    in line: then the threads need not wait for the loop. 0: the backend keeps no line."""
-    own = getattr(backend, "keep_line", None)
-    if own is None or most is None or not own(most):
-        return 0
-    return min(max(_LEAST_AHEAD, 4 * most), _MOST_AHEAD)
-
-
-def joins_by(backend: ExecutorBackend) -> Callable[[Sequence[Resources]], bool] | None:
-    """What tells whether one job can be had that does tasks with such requests one after the other; None: the
-    backend makes a job of each."""
-    return cast("Callable[[Sequence[Resources]], bool] | None", getattr(backend, "fits_together", None))
-
-
-def withdraw(backend: ExecutorBackend, jobs: Sequence[str]) -> None:
-    """End those of these jobs that have not begun. A backend that keeps a line of its own has a `withdraw`;
-    for any other what it has not told as running has not begun."""
-    own = getattr(backend, "withdraw", None)
-    if own is None:
-        backend.cancel(jobs)
-    else:
-        own(jobs)
-
-
-_LEAST_AHEAD, _MOST_AHEAD = 32, 256
-
-
-def part_for(backend: ExecutorBackend, task: ScheduledTask) -> ExecutorBackend:
-    """The backend that runs this task: one of two that are joined (those have a `part`), else itself."""
-    part = getattr(backend, "part", None)
-    return backend if part is None else cast(ExecutorBackend, part(task))

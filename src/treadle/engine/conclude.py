@@ -15,7 +15,8 @@ from treadle.base.layout import RunFolder
 from treadle.base.mask import Mask
 from treadle.engine.aside import Aside
 from treadle.engine.attempt import Attempt
-from treadle.engine.backend import ExecutorBackend, Witnessed, part_for
+from treadle.engine.backend import ExecutorBackend, Witnessed
+from treadle.engine.besides import parts_of
 from treadle.engine.check import Contents, Eyes, Made
 from treadle.engine.discoveries import Discoveries
 from treadle.engine.inbox import Inbox
@@ -56,6 +57,7 @@ class Concluder:
             discoveries.fail = self._fail
         self._run = run
         self._backend = backend
+        self._part = parts_of(backend)
         self._eyes = eyes
         self._mask = mask
         self._aside = aside
@@ -126,7 +128,7 @@ class Concluder:
                 before = seen_by_job(attempt.task, before, written)
             made = self._eyes.after(attempt.task, before, attempt.standing, attempt.slate.foreign, written)
             if made.missing or made.lagging or late:
-                latency = part_for(self._backend, attempt.task).abilities.latency
+                latency = self._part(attempt.task).abilities.latency
                 if waited < latency:
                     pause = min(pause, latency - waited)
                     again = partial(

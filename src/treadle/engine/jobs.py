@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping
-from typing import cast
 
 from treadle.base.errors import DiskError, SchedulerError
 from treadle.engine.attempt import Attempt
@@ -17,9 +16,8 @@ from treadle.engine.backend import (
     JobStatus,
     Refused,
     Submission,
-    part_for,
-    withdraw,
 )
+from treadle.engine.besides import adopt, maker_of, parts_of, remarks_of, withdraw
 from treadle.engine.check import Eyes
 from treadle.engine.conclude import Concluder
 from treadle.engine.inbox import Inbox
@@ -42,7 +40,6 @@ from treadle.engine.prepare import Preparer
 from treadle.plan.task import ScheduledPlan
 from treadle.records.event import AttemptSubmitted, EndReason, Outcome
 
-_NOWHERE = "no job of this name is known"
 _SHOWN = (JobStatus.PENDING, JobStatus.UNKNOWN)
 _PATIENCE = 5.0  # seconds for killed attempts to be gone when we cannot go on
 
@@ -66,7 +63,8 @@ class Jobs:
         self._withdrawn: dict[str, Attempt] = {}  # by task, until it is tried again
         self._starting: list[Attempt] = []
         self._freed: set[str] = set()  # tasks that waited for someone else, and do no more
-        self._remarks = getattr(backend, "remarks", None)
+        self._part = parts_of(backend)
+        self._remarks = remarks_of(backend)
         self.poll_due = False
 
     def intend(self, launch: Launch, now: float) -> AttemptSubmitted | None:
@@ -129,7 +127,7 @@ class Jobs:
         if not isinstance(answer, Accepted):
             self._inbox.tell(RefusedNews(attempt.task.id, attempt.n, answer.message))
             return
-        abilities = part_for(self._backend, attempt.task).abilities
+        abilities = self._part(attempt.task).abilities
         attempt.job = answer.job
         attempt.running = not (answer.waits or abilities.batch)
         self._held[answer.job] = attempt
@@ -164,22 +162,12 @@ class Jobs:
                 attempt = self._preparer.bare(held, job)
                 attempt.before = eyes.before(held)
                 self._held[job.job] = attempt
-        for attempt, answer in zip(attempts, self._adopt(batch) if batch else (), strict=True):
+        for attempt, answer in zip(attempts, adopt(self._backend, batch) if batch else (), strict=True):
             if isinstance(answer, Accepted):
                 self._answered(attempt, answer)
             else:
                 self._concluder.end(attempt, Outcome(reason=EndReason.INTERRUPTED, message=answer.message))
         self.poll_due = bool(self._held)
-
-    def _adopt(self, batch: list[Adoptee]) -> list[Accepted | Refused]:
-        adopt = getattr(self._backend, "adopt", None)
-        if adopt is not None:
-            return cast("list[Accepted | Refused]", adopt(batch))
-        found = self._backend.find([one.submission.name for one in batch])
-        return [
-            Accepted(found[name]) if (name := one.submission.name) in found else Refused(_NOWHERE)
-            for one in batch
-        ]
 
     def poll(self) -> None:
         """Ask for news of all jobs, if there are any."""
@@ -236,10 +224,10 @@ class Jobs:
     def _note_taken(self, attempt: Attempt, outcome: Outcome) -> None:
         """Say of a step that waited for someone else whether it came to what they had made."""
         self._freed.discard(attempt.task.id)
-        taken = getattr(part_for(self._backend, attempt.task), "taken", None)
-        if taken is None or outcome.reason is not EndReason.OK:
+        if outcome.reason is not EndReason.OK:
             return
-        if maker := taken(attempt.task.id, f"{attempt.folder.run}.{attempt.n}"):
+        name = f"{attempt.folder.run}.{attempt.n}"
+        if maker := maker_of(self._part(attempt.task), attempt.task.id, name):
             self._inbox.note("result_taken", attempt.task.id, maker=maker)
 
     def _hear_again(self, report: JobReport, outcome: Outcome) -> None:
@@ -298,7 +286,7 @@ class Jobs:
                 time.sleep(0.01)
 
     def _outlives(self, attempt: Attempt) -> bool:
-        return part_for(self._backend, attempt.task).abilities.adoption
+        return self._part(attempt.task).abilities.adoption
 
 
 def _ended(attempt: Attempt, reason: EndReason, message: str) -> Ended:

@@ -27,7 +27,8 @@ from treadle.base.mask import Mask
 from treadle.base.proc import usable_memory
 from treadle.decide.reason import Decision
 from treadle.engine.aside import Aside
-from treadle.engine.backend import ExecutorBackend, joins_by, keep_line
+from treadle.engine.backend import ExecutorBackend
+from treadle.engine.besides import joins_by, keep_line
 from treadle.engine.budget import impossible
 from treadle.engine.check import Eyes
 from treadle.engine.clock import Clock, RealClock, Timers

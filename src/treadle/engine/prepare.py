@@ -13,7 +13,8 @@ from treadle.base.names import job_name
 from treadle.decide.flight import sent_identity, sent_step
 from treadle.decide.look import look_at
 from treadle.engine.attempt import Attempt
-from treadle.engine.backend import Adoptee, ExecutorBackend, Submission, part_for
+from treadle.engine.backend import Adoptee, ExecutorBackend, Submission
+from treadle.engine.besides import parts_of
 from treadle.engine.check import Eyes
 from treadle.engine.compose import ATTEMPT, Composed, Place, compose, environment
 from treadle.engine.news import InFlight, Launch
@@ -44,7 +45,7 @@ class Preparer:
         self._run = run
         self._place = place
         self._plan = plan
-        self._backend = backend
+        self._part = parts_of(backend)
         self._past = past
         self._eyes = eyes
         self._secrets = secrets
@@ -72,7 +73,7 @@ class Preparer:
 
     def submitted(self, launch: Launch, now: float, before: tuple[FileRecord, ...] = ()) -> AttemptSubmitted:
         """The event of a launch; `before` are the outputs that stand there."""
-        part = part_for(self._backend, launch.task)
+        part = self._part(launch.task)
         identity = ""
         if launch.task.call is not None:
             identity = sent_step(launch.task) if part.abilities.adopts_steps else ""
@@ -198,7 +199,7 @@ class Preparer:
         from treadle.engine.scratch import scratch_of  # few rules ask for it
 
         found = scratch_of(attempt.task, self._place, self._plan, self._run, attempt.n)
-        if found is not None and not part_for(self._backend, attempt.task).abilities.batch:
+        if found is not None and not self._part(attempt.task).abilities.batch:
             attempt.scratch = os.path.expandvars(os.path.expanduser(found.base))
         return found
 

@@ -9,7 +9,8 @@ import pytest
 
 from treadle.backends.local import LocalBackend
 from treadle.backends.pair import PairBackend
-from treadle.engine.backend import Abilities, Accepted, JobStatus, Refused, Submission, part_for
+from treadle.engine.backend import Abilities, Accepted, JobStatus, Refused, Submission
+from treadle.engine.besides import parts_of
 from treadle.plan.task import Call, Resources, ScheduledTask, Where
 from treadle.records.event import EndReason
 from treadle.testing.backend import OK, FakeBackend, succeed
@@ -125,9 +126,9 @@ def test_an_adopted_job_is_the_other_ones(parts):
 
 
 def test_each_attempt_is_recorded_under_its_own_backend(pair):
-    assert part_for(pair, submission("a", Where.CLIENT).task).name == "elsewhere"
-    assert part_for(pair, submission("a").task).name == "fake"
-    assert part_for(FakeBackend(), submission("a").task).name == "fake"
+    assert parts_of(pair)(submission("a", Where.CLIENT).task).name == "elsewhere"
+    assert parts_of(pair)(submission("a").task).name == "fake"
+    assert parts_of(FakeBackend())(submission("a").task).name == "fake"
 
 
 def test_it_can_what_its_parts_can(pair):
