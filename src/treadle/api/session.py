@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -24,6 +25,8 @@ from treadle.records.version import prepare
 
 if TYPE_CHECKING:
     from treadle.api.late import LateHold
+
+_AT_ONCE = 1000  # lines that are made before they are written
 
 
 class Recovered(Struct, frozen=True):
@@ -76,17 +79,20 @@ class Session(Struct, frozen=True):
         It goes into the checkpoint file alone: there is no journal that it could be a copy of. Raises
         `LockError` when the folder is no longer ours, `DiskError`.
         """
-        lines = [line for event in events if (line := line_of(event, "", self.mask)) is not None]
+        found = (line for event in events if (line := line_of(event, "", self.mask)) is not None)
+        lines = list(islice(found, _AT_ONCE))
         if not lines:
             return
         self.check()
         checkpoint = Checkpoint.open(self.state, mask=self.mask)
         try:
-            checkpoint.append(lines)
+            while lines:
+                checkpoint.append(lines)
+                self.past.add(lines)
+                lines = list(islice(found, _AT_ONCE))
             checkpoint.flush()
         finally:
             checkpoint.close()
-        self.past.add(lines)
 
 
 @contextmanager

@@ -25,6 +25,30 @@ _NO_ARTIFACTS: dict[str, Seen] = {}
 _HINTS = 20  # missing sources whose folders are listed, to name what is there instead
 
 
+class Recorded:
+    """What past successes left, by task: read anew whenever somebody asks, since all of it at once weighs as
+    much as the plan."""
+
+    __slots__ = ("_keys", "_past")
+
+    def __init__(self, past: Past) -> None:
+        self._past = past
+        self._keys: dict[str, str] = {}
+
+    def add(self, task: str, key: str) -> Evidence | None:
+        """Know a task by its evidence key, and give what it left."""
+        self._keys[task] = key
+        return self._past.evidence(key)
+
+    def get(self, task: str) -> Evidence | None:
+        """What the last success of a task left; None: there was none, or it does not count."""
+        key = self._keys.get(task)
+        return self._past.evidence(key) if key is not None else None
+
+
+_NOTHING_RECORDED = Recorded(Past())
+
+
 class Facts(Struct, frozen=True):
     """The disk as it was when it was looked at, and the evidence that it is to be compared with.
 
@@ -37,7 +61,7 @@ class Facts(Struct, frozen=True):
     """
 
     records: dict[str, FileRecord | None]
-    evidence: dict[str, Evidence] = {}
+    evidence: Recorded = _NOTHING_RECORDED
     evicted: frozenset[str] = frozenset()
     unread: frozenset[str] = frozenset()
     own: dict[str, dict[str, FileRecord]] = {}
@@ -78,23 +102,20 @@ def gather(
     path that cannot be looked at or read.
     """
     scan = Scan(options, read)
-    found: dict[str, Evidence] = {}
+    recorded = Recorded(past)
     made: dict[str, bool] = {}
     for task in chosen(plan, options):
         if task.making is not None:
             made[task.id] = is_made(task.making, options.workdir, options.flowdir)
         elif task.skip is None and (task.inputs or task.call is None):
-            evidence = past.evidence(evidence_key(plan.name, task.id, task.outputs))
-            scan.task(task, evidence)
-            if evidence is not None:
-                found[task.id] = evidence
+            scan.task(task, recorded.add(task.id, evidence_key(plan.name, task.id, task.outputs)))
     scan.read_contents()
     absent = [path for path, record in scan.seen.items() if record is None]
     evicted = {path: tomb for path in absent if (tomb := past.tombstone(path)) is not None}
     scan.seen.update(evicted)
     return Facts(
         records=scan.seen,
-        evidence=found,
+        evidence=recorded,
         evicted=frozenset(evicted),
         unread=frozenset(scan.fresh),
         own=scan.own,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from itertools import repeat
 
 from treadle.base.errors import DiskError
@@ -23,6 +24,7 @@ from treadle.records.event import Evidence, FileRecord
 _MANY = 64  # files to be read, from which on several threads read
 _LARGE = 8 * 1024 * 1024  # bytes to be read, likewise
 _THREADS = 4
+_TOGETHER = 16  # files that one thread reads in a row at most: handing one over costs as much as reading it
 
 _UNSEEN = FileRecord("", -1, 0, 0)
 _NOT_BELOW = "/" + MARK  # how paths begin that are not relative to the work folder
@@ -160,17 +162,23 @@ class Scan:
         work = [(self.seen[path], limit) for path, limit in self.wanted.items()]
         size = sum(record.size for record, _ in work if record)
         if len(work) < _MANY and (size < _LARGE or len(work) == 1):
-            digests = list(map(self.digest, self.wanted.items()))
+            digests = self.digests(self.wanted.items())
         else:
             from concurrent.futures import ThreadPoolExecutor  # 10 ms of start-up for those who need it
 
+            items = list(self.wanted.items())
+            size = min(_TOGETHER, len(items) // _THREADS + 1)
+            parts = [items[at : at + size] for at in range(0, len(items), size)]
             with ThreadPoolExecutor(_THREADS) as pool:
-                digests = list(pool.map(self.digest, self.wanted.items(), chunksize=16))
+                digests = [digest for part in pool.map(self.digests, parts) for digest in part]
         for path, digest in zip(self.wanted, digests):
             now = self.seen[path]
             if now is not None:
                 self.seen[path] = None if digest is None else record_of(path, now, digest, self.now)
         self.fresh.difference_update(self.wanted)
+
+    def digests(self, items: Iterable[tuple[str, int | None]]) -> list[str | None]:
+        return list(map(self.digest, items))
 
     def digest(self, item: tuple[str, int | None]) -> str | None:
         """None: it went away since it was looked at, as outputs do under a run: it is not there."""

@@ -109,7 +109,7 @@ def _tasks(nodes: Nodes, edges: Edges, waits: Waits, order: Sequence[int]) -> di
             shared[id(needs)] = names
         if number in edges.earlier:
             names = tuple(sorted((*names, *edges.earlier[number])))
-        tasks[nodes.ids[number]] = _task(nodes, number, names, edges.ordered.get(number, frozenset()), waits)
+        tasks[nodes.ids[number]] = _task(nodes, number, names, edges.ordered.get(number, _NOBODY), waits)
     return tasks
 
 

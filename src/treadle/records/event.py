@@ -44,7 +44,7 @@ class End(StrEnum):
     CANCELLED = "cancelled"
 
 
-class FileRecord(Struct, frozen=True, array_like=True):
+class FileRecord(Struct, frozen=True, array_like=True, gc=False):
     """A file or folder as it was when looked at.
 
     `size` in bytes (-1: it was not there), `mtime` in nanoseconds, `digest` BLAKE2b-256 in hex (empty:
@@ -61,7 +61,7 @@ class FileRecord(Struct, frozen=True, array_like=True):
     folder: bool = False
 
 
-class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """What a finished task left to compare with next time.
 
     `identity` is the digest of the command's identity and `identity_format` the version of its recipe;

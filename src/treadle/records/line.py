@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import force_setattr
 
 from treadle.base.errors import RecordError
 from treadle.base.mask import Mask
@@ -28,12 +31,12 @@ from treadle.records.event import (
     TaskSettled,
     evidence_key,
 )
-from treadle.records.read import cut_torn, damaged, decode_lines, read_bytes
+from treadle.records.read import blocks, damaged, decode_lines
 
 CHECKPOINT_FORMAT = 1
 
 
-class Tried(Struct, frozen=True, array_like=True, tag="tried"):
+class Tried(Struct, frozen=True, array_like=True, tag="tried", gc=False):
     """How the last attempt of a task ended; it says nothing about evidence from before.
 
     `seconds` of wall time are those of the last success.
@@ -50,7 +53,7 @@ class Tried(Struct, frozen=True, array_like=True, tag="tried"):
     seconds: float | None = None
 
 
-class Settled(Tried, frozen=True, array_like=True, tag="settled"):
+class Settled(Tried, frozen=True, array_like=True, tag="settled", gc=False):
     """The same, with evidence: as JSON, for most of it is never asked for.
 
     `made` are the output paths in it, None when that is exactly the key; `present` those that stood there
@@ -70,7 +73,7 @@ class Settled(Tried, frozen=True, array_like=True, tag="settled"):
         return self.paths() if self.present is None else self.present
 
 
-class Evicted(Struct, frozen=True, array_like=True, tag="evicted"):
+class Evicted(Struct, frozen=True, array_like=True, tag="evicted", gc=False):
     """A tombstone: an output that was removed on purpose, as it was."""
 
     key: str
@@ -98,19 +101,39 @@ def encode_checkpoint(lines: Iterable[Line]) -> bytes:
 
 
 def read_checkpoint(path: str) -> list[Line] | None:
+    """`checkpoint_lines`, all at once."""
+    lines = checkpoint_lines(path)
+    return None if lines is None else list(lines)
+
+
+def checkpoint_lines(path: str) -> Iterator[Line] | None:
     """All lines, a torn last one left out; None when the file is missing or empty.
 
     Raises `RecordError` for damage anywhere but in a torn tail, and for a newer format.
     """
     if not os.path.exists(path):
         return None
-    data = cut_torn(read_bytes(path))
-    if not data:
+    data = blocks(path)
+    first = next(data, b"")
+    if not first:
         return None
-    start = data.index(b"\n") + 1
-    _check_head(data[:start], path)
-    _check_text(data, path)
-    return decode_lines(_DECODER, data[start:], path, first=2)
+    start = first.index(b"\n") + 1
+    _check_head(first[:start], path)
+    return _decoded(chain((first[start:],), data), path)
+
+
+def _decoded(data: Iterable[bytes], path: str) -> Iterator[Line]:
+    """The lines, each apart from the file that it was read from: what is superseded goes away with its bytes.
+    All lines of a run share its name."""
+    number = 2
+    for block in data:
+        _check_text(block, path, number)
+        for line in decode_lines(_DECODER, block, path, first=number):
+            force_setattr(line, "run", sys.intern(line.run))
+            if type(line) is Settled:
+                force_setattr(line, "evidence", line.evidence.copy())
+            yield line
+        number += block.count(b"\n")
 
 
 def _check_head(head: bytes, path: str) -> None:
@@ -127,14 +150,14 @@ def _check_head(head: bytes, path: str) -> None:
         )
 
 
-def _check_text(data: bytes, path: str) -> None:
+def _check_text(data: bytes, path: str, first: int) -> None:
     """Evidence is skipped by its braces and quotes, so whether it is text must be looked at here."""
     if data.isascii():
         return
     try:
         data.decode()
     except UnicodeDecodeError as error:
-        raise damaged(path, data.count(b"\n", 0, error.start) + 1, "it is not UTF-8 text") from None
+        raise damaged(path, first + data.count(b"\n", 0, error.start), "it is not UTF-8 text") from None
 
 
 def line_of(event: Event, run: str, mask: Mask | None = None) -> Line | None:

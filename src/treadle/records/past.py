@@ -14,7 +14,7 @@ from treadle.base.place import Place
 from treadle.records.event import AnyEvent, End, EndReason, Event, Evidence, FileRecord
 from treadle.records.flight import Flights, Interrupted, is_left
 from treadle.records.journal import is_ended, read_journal
-from treadle.records.line import Evicted, Line, Settled, Tried, lines_of, read_checkpoint
+from treadle.records.line import Evicted, Line, Settled, Tried, checkpoint_lines, lines_of
 from treadle.records.version import check_version
 
 _EVIDENCE = msgspec.json.Decoder(Evidence)
@@ -98,10 +98,13 @@ class Past:
         """How many lines `lines` has."""
         return len(self._settled) + len(self._tombstones)
 
-    def add(self, lines: Iterable[Line]) -> None:
-        """Let what happened later count. Only for a past that nobody else looks at yet."""
+    def add(self, lines: Iterable[Line]) -> int:
+        """Let what happened later count; gives the number of lines. Only for a past that nobody else looks
+        at yet."""
         settled, tombstones = self._settled, self._tombstones
+        count = 0
         for line in lines:
+            count += 1
             if type(line) is Evicted:
                 tombstones[line.record.path] = line
             elif type(line) is Settled:
@@ -113,6 +116,7 @@ class Past:
             elif type(line) is Tried:
                 settled[line.key] = _tried_again(settled.get(line.key), line)
         self._makers = None
+        return count
 
 
 def _settled_again(old: Tried | Settled, new: Settled) -> Settled:
@@ -170,7 +174,7 @@ def load_past(state: StateFolder) -> Past:
 
 
 def _fold_over_checkpoint(state: StateFolder, journals: Iterable[Sequence[AnyEvent]]) -> Past:
-    found = read_checkpoint(state.checkpoint)
+    found = checkpoint_lines(state.checkpoint)
     if found is None:  # the first run, or the copy is gone: the journals are the truth
         return fold(read_journal(run.events).events for run in journaled_runs(state))
     past = fold((), found)

@@ -25,10 +25,10 @@ from treadle.records.event import (
 )
 from treadle.records.flight import Flights, Interrupted, interrupted, is_left
 from treadle.records.journal import Journal, Journaled, mend, read_journal
-from treadle.records.line import Line, lines_of, read_checkpoint
+from treadle.records.line import Line, checkpoint_lines, lines_of
 from treadle.records.lock import Lock
 from treadle.records.owner import Owner, read_owner
-from treadle.records.past import Past, fold, unended_runs
+from treadle.records.past import Past, unended_runs
 from treadle.records.runs import owner_is_gone
 from treadle.records.version import migrate
 
@@ -67,7 +67,8 @@ def recover(
     """
     migrate(state)
     checkpoint = Checkpoint.open(state, mask=mask)
-    lines = read_checkpoint(state.checkpoint) or []
+    past = Past()
+    lines = past.add(checkpoint_lines(state.checkpoint) or ())
     killed: list[tuple[RunFolder, Journaled]] = []
     flying: list[tuple[RunFolder, Journaled, Flights]] = []
     live: list[Journaled] = []
@@ -86,7 +87,7 @@ def recover(
             if own.by_key:
                 flying.append((folder, found, own))
             if not is_left(found.events):
-                lines += _copy(folder, found, checkpoint, lines, mask)
+                lines += past.add(_copy(state, folder, found, checkpoint, mask))
                 if clean is not None:
                     clean(interrupted(found.events))
                 killed.append((folder, found))
@@ -96,7 +97,9 @@ def recover(
             _settle_claims(folder, found, own, flights, mask)
     finally:
         checkpoint.close()
-    past = _recovered(state, lines, live)
+    compact(state.checkpoint, past, lines)
+    for found in live:
+        past.add(lines_of(found.events))
     past.flights = flights.by_key
     return Recovery(
         past=past,
@@ -159,10 +162,10 @@ def hand_over(
 
 
 def _copy(
-    folder: RunFolder, found: Journaled, checkpoint: Checkpoint, lines: Sequence[Line], mask: Mask | None
+    state: StateFolder, folder: RunFolder, found: Journaled, checkpoint: Checkpoint, mask: Mask | None
 ) -> Sequence[Line]:
     """Complete the copy of what the run left; the lines that were added."""
-    known = [line for line in lines if line.run == folder.run]
+    known = [line for line in checkpoint_lines(state.checkpoint) or () if line.run == folder.run]
     added = append_missing(checkpoint, lines_of(found.events, mask), known)
     checkpoint.flush()
     return added
@@ -182,14 +185,6 @@ def _leave_or_end(
         journal.sync()
     finally:
         journal.close()
-
-
-def _recovered(state: StateFolder, lines: list[Line], live: list[Journaled]) -> Past:
-    past = fold((), lines)
-    compact(state.checkpoint, past, len(lines))
-    for found in live:
-        past.add(lines_of(found.events))
-    return past
 
 
 def _first_line(folder: RunFolder) -> RunStarted:

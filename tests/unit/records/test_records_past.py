@@ -21,6 +21,7 @@ from records_story import (
 
 from treadle.base.errors import RecordError
 from treadle.base.layout import StateFolder
+from treadle.records import read
 from treadle.records.compact import Checkpoint
 from treadle.records.event import (
     AttemptEnded,
@@ -241,6 +242,25 @@ def test_a_damaged_line_of_the_checkpoint_is_told_by_its_number(
     Path(state.checkpoint).write_bytes(b"".join(lines))
     with pytest.raises(RecordError, match=r"checkpoint\.jsonl:5: "):
         load_past(state)
+
+
+@pytest.mark.parametrize("block", [1, 7, 300, 4096])
+def test_a_checkpoint_that_is_read_in_pieces_has_the_same_lines(
+    state: StateFolder, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = Checkpoint.open(state, "r")
+    checkpoint.note([settled(n, f"out{n}") for n in range(9)])
+    checkpoint.flush()
+    monkeypatch.setattr(read, "_BLOCK", block)
+    data = Path(state.checkpoint).read_bytes()
+    for tail in (b"", b'["settled"', b'["settled"\0\n', bytes(500)):
+        Path(state.checkpoint).write_bytes(data + tail)
+        assert [line.key for line in read_checkpoint(state.checkpoint) or ()] == [f"out{n}" for n in range(9)]
+    lines = data.splitlines(keepends=True)
+    for wrong in (b"\0\n", b"\xff\n", b"[]\n"):
+        Path(state.checkpoint).write_bytes(b"".join([*lines[:7], wrong, *lines[7:]]))
+        with pytest.raises(RecordError, match=r"checkpoint\.jsonl:8: "):
+            load_past(state)
 
 
 def test_a_checkpoint_of_a_newer_format_is_refused_and_both_are_named(state: StateFolder) -> None:
