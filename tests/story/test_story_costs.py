@@ -45,12 +45,13 @@ def _events(folder: pathlib.Path, tasks: int) -> Counter[str]:
     return Counter({name: int(count) for name, _, count in (word.partition("=") for word in said.split())})
 
 
-def test_a_tiny_task_opens_its_log_and_starts_one_process(tmp_path: pathlib.Path) -> None:
+def test_a_tiny_task_takes_over_a_log_and_starts_one_process(tmp_path: pathlib.Path) -> None:
     few, many = _events(tmp_path / "few", FEW), _events(tmp_path / "many", MANY)
     assert many["os.posix_spawn"] - few["os.posix_spawn"] == MANY - FEW
     # The log; and /proc, when the clock ticked while the process was started.
     assert MANY - FEW <= many["open"] - few["open"] <= 2 * (MANY - FEW)
-    for event in ("os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove", "subprocess.Popen"):
+    assert many["os.rename"] - few["os.rename"] <= MANY - FEW
+    for event in ("os.listdir", "os.scandir", "os.mkdir", "os.remove", "subprocess.Popen"):
         assert many[event] - few[event] < 10, event
 
 
@@ -68,11 +69,11 @@ def _why_no_strace() -> str:
     return "" if done.returncode == 0 else f"strace may not look here: {done.stderr.strip()}"
 
 
-def test_a_tiny_task_costs_its_driver_about_thirty_system_calls(tmp_path: pathlib.Path) -> None:
+def test_a_tiny_task_costs_its_driver_some_thirty_system_calls(tmp_path: pathlib.Path) -> None:
     if why := _why_no_strace():
         pytest.skip(why)
     few, many = _system_calls(tmp_path / "few", FEW), _system_calls(tmp_path / "many", MANY)
-    assert (many - few) / (MANY - FEW) < 34
+    assert (many - few) / (MANY - FEW) < 38
 
 
 def test_a_run_imports_nothing_heavy(tmp_path: pathlib.Path) -> None:

@@ -19,6 +19,7 @@ from treadle.records.past import journaled_runs
 from treadle.records.runs import is_live
 from treadle.report.tally import Tally
 
+SILENT = "printed nothing"
 # Of steps without resources, timeout or variables of their own.
 IN_THREAD = "steps that run in a thread print to stdout and stderr of the run itself"
 
@@ -52,8 +53,8 @@ def execute(args: argparse.Namespace) -> int:
         if len(found) > 1:
             printer.data(printer.style(f"==> {task} <==", "bold"))
         sys.stdout.flush()
-        if task.startswith("@") and not os.path.exists(path):
-            printer.talk(f"{task} has no log: {IN_THREAD}")
+        if not (os.path.exists(path) or os.path.exists(private_log(path))):
+            printer.talk(f"{task} has no log: {IN_THREAD}" if task.startswith("@") else f"{task} {SILENT}")
         end = _copy(path, args.lines)
         if args.follow and len(found) == 1:
             _follow(path, end, run_folder(args.workdir, args.run), task)

@@ -37,7 +37,8 @@ Later = Callable[[float, Callable[[], None]], None]
 
 
 class Concluder:
-    """Ends attempts, for one run."""
+    """Ends attempts, for one run. `spare_logs` gets those of attempts that ended well here: who begins the
+    next one may take them, if they are empty."""
 
     def __init__(
         self,
@@ -49,9 +50,11 @@ class Concluder:
         aside: Aside[Contents],
         inbox: Inbox,
         later: Later,
+        spare_logs: list[str],
         discoveries: Discoveries | None = None,
     ) -> None:
         self._later = later
+        self._spare_logs = spare_logs
         self._discoveries = discoveries
         if discoveries is not None:
             discoveries.fail = self._fail
@@ -197,10 +200,20 @@ class Concluder:
             self._write_benchmark(attempt, outcome)
         if task.protected and not attempt.lost:  # what is partial is to be made again
             self._protect(task)
+        if not doubted:
+            self._leave_log(attempt)
         if task.finds and self._discoveries is not None:
             self._discoveries.ended(attempt, outcome, evidence, doubted)
         else:
             self._inbox.tell(Ended(task.id, attempt.n, outcome, evidence, doubted))
+
+    def _leave_log(self, attempt: Attempt) -> None:
+        """Where nothing was printed, the next attempt on this machine may have the log."""
+        sent = attempt.submission
+        if sent is None or sent.private_log or attempt.task.log or attempt.adopted or attempt.task.call:
+            return
+        if not part_for(self._backend, attempt.task).abilities.batch:
+            self._spare_logs.append(sent.log)
 
     def _protect(self, task: ScheduledTask) -> None:
         """Make read-only what is to be so, before it is known that the task succeeded."""

@@ -193,6 +193,7 @@ class BackendDriver:
             inbox=inbox,
             discoveries=discoveries,
         )
+        spare_logs: list[str] = []
         preparer = Preparer(
             run=run,
             place=place,
@@ -202,6 +203,7 @@ class BackendDriver:
             eyes=eyes,
             secrets=secrets or {},
             grace=options.grace,
+            spare_logs=spare_logs,
         )
         concluder = Concluder(
             run=run,
@@ -211,6 +213,7 @@ class BackendDriver:
             aside=self._aside,
             inbox=inbox,
             later=lambda pause, then: self._timers.add(clock.monotonic() + pause, then),
+            spare_logs=spare_logs,
             discoveries=discoveries,
         )
         self._jobs = Jobs(backend, preparer, concluder, inbox)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class Preparer:
-    """Makes submissions of launches, for one run. `secrets` are the values of sensitive config keys."""
+    """Makes submissions of launches, for one run. `secrets` are the values of sensitive config keys;
+    `spare_logs` those of attempts that ended well, as the `Concluder` leaves them."""
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class Preparer:
         eyes: Eyes,
         secrets: Mapping[str, str],
         grace: float,
+        spare_logs: list[str],
     ) -> None:
         self._run = run
         self._place = place
@@ -50,6 +52,7 @@ class Preparer:
         self._eyes = eyes
         self._secrets = secrets
         self._grace = grace
+        self._spare_logs = spare_logs
         self._id = run.run
         # From the work folder, where commands run: of plain characters, whatever its own name is.
         self._relative = RunFolder(os.path.relpath(run.root, place.workdir))
@@ -178,6 +181,7 @@ class Preparer:
     def _submission(self, attempt: Attempt, argv: tuple[str, ...], env: dict[str, str]) -> Submission:
         task, n = attempt.task, attempt.n
         private = bool(task.command.secrets)
+        spare = self._spare_logs and not private and self._here(task)
         return Submission(
             task=task,
             attempt=attempt.attempt,
@@ -190,10 +194,14 @@ class Preparer:
             resources=attempt.resources,
             grace=self._grace,
             private_log=private,
+            log_from=self._spare_logs.pop() if spare else "",
             exclude=attempt.exclude,
             unit=attempt.unit,
             after=attempt.after,
         )
+
+    def _here(self, task: ScheduledTask) -> bool:
+        return task.call is None and not part_for(self._backend, task).abilities.batch
 
     def _scratch(self, attempt: Attempt) -> Scratch | None:
         from treadle.engine.scratch import scratch_of  # few rules ask for it
