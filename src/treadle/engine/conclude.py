@@ -212,7 +212,7 @@ class Concluder:
         sent = attempt.submission
         if sent is None or sent.private_log or attempt.task.log or attempt.adopted or attempt.task.call:
             return
-        if not part_for(self._backend, attempt.task).abilities.batch:
+        if not self._part(attempt.task).abilities.batch:
             self._spare_logs.append(sent.log)
 
     def _protect(self, task: ScheduledTask) -> None:

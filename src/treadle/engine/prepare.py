@@ -201,7 +201,7 @@ class Preparer:
         )
 
     def _here(self, task: ScheduledTask) -> bool:
-        return task.call is None and not part_for(self._backend, task).abilities.batch
+        return task.call is None and not self._part(task).abilities.batch
 
     def _scratch(self, attempt: Attempt) -> Scratch | None:
         from treadle.engine.scratch import scratch_of  # few rules ask for it
