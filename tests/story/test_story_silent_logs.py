@@ -33,7 +33,11 @@ LEFT = """
 name = "a"
 output = ["a.txt"]
 priority = 2
-shell = "setsid sh -c 'touch apart; until [ -e go ]; do sleep 0.01; done; echo late; touch said' & until [ -e apart ]; do :; done; touch {output}"
+shell = '''
+setsid sh -c 'touch apart; until [ -e go ]; do sleep 0.01; done; echo late; touch said' &
+until [ -e apart ]; do :; done
+touch {output}
+'''
 
 [[rules]]
 name = "b"
