@@ -9,7 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from typing import Any
+from typing import Any, Self
 
 TREADLE = str(pathlib.Path(sys.executable).with_name("treadle"))
 HEAD = '[workflow]\nname = "story"\nstrict_shell = true\n'
@@ -23,6 +23,10 @@ class Folder:
 
     def __truediv__(self, name: str) -> pathlib.Path:
         return self.path / name
+
+    def below(self, name: str) -> Self:
+        """A work folder below this one (it is made with the first file that is written there)."""
+        return type(self)(self / name)
 
     def write(self, name: str, text: str) -> pathlib.Path:
         """Write a file (its folders are made)."""
@@ -93,6 +97,14 @@ class Folder:
     def attempted(self, run: str = "latest") -> set[str]:
         """Ids of the tasks that a run tried."""
         return {event["task"] for event in self.events(run) if event["event"] == "attempt_submitted"}
+
+    def settled(self) -> dict[str, str]:
+        """How tasks ended by the journals of all runs: the last word on each."""
+        ends = {}
+        for run in self.runs():
+            if (self / f".treadle/runs/{run}/events.jsonl").exists():
+                ends |= {e["task"]: e["state"] for e in self.events(run) if e["event"] == "task_settled"}
+        return ends
 
     def runs(self) -> list[str]:
         """Ids of the runs that are recorded."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
-from story_trouble import Host, host, none_left
+from story_trouble import Host, none_left
 
 FLOW = """
 [[rules]]
@@ -47,33 +46,22 @@ shell = "echo all >> gathered && cat {input} > {output}"
 WHOLE = "a\nb\na1\na2\nb1\nb2\n"
 
 
-@pytest.fixture(scope="module")
-def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    with host(tmp_path_factory.mktemp("host")) as it:
-        yield it
-
-
 def fresh(folder, name: str):
-    inner = type(folder)(folder.path / name)
-    inner.path.mkdir()
+    inner = folder.below(name)
     inner.flow(FLOW)
     inner.write("names.toml", '[reentry.values]\npart = ["a", "b"]\n')
     return inner
 
 
-def settled(folder) -> set[str]:
+def done_before(folder) -> set[str]:
     """What the journals tell was done."""
-    ends = {}
-    for run in folder.runs():
-        if (folder / f".treadle/runs/{run}/events.jsonl").exists():
-            ends |= {e["task"]: e["state"] for e in folder.events(run) if e["event"] == "task_settled"}
-    return {task for task, end in ends.items() if end == "succeeded"}
+    return {task for task, end in folder.settled().items() if end == "succeeded"}
 
 
 def goes_on(folder, hosted: Host) -> tuple[set[str], set[str]]:
     """The preview is what the next run begins with; nothing that was done is done again. Gives what was done
     before, and what ran."""
-    done, runs = settled(folder), folder.runs()
+    done, runs = done_before(folder), folder.runs()
     plan = json.loads(hosted.treadle(folder, "plan", "--json").out)
     previewed = {task["id"] for task in plan["tasks"] if task["will_run"]}
     assert not previewed & done
@@ -105,7 +93,7 @@ def test_killed_after_any_event_the_next_run_goes_on(folder, hosted, first):
         if killed.code == 0:
             break
         assert killed.code == -9
-        if (inner / "gathered").exists() and "all" not in settled(inner):
+        if (inner / "gathered").exists() and "all" not in done_before(inner):
             (inner / "gathered").unlink()
         done, ran = goes_on(inner, hosted)
         between.append("find" in done and "make/part=a" in ran and "make/part=b" in ran)
@@ -121,7 +109,7 @@ def test_killed_before_any_change_to_the_disk_the_next_run_goes_on(folder, hoste
         if killed.code == 0:
             break
         assert killed.code == -9
-        if (inner / "gathered").exists() and "all" not in settled(inner):
+        if (inner / "gathered").exists() and "all" not in done_before(inner):
             (inner / "gathered").unlink()
         goes_on(inner, hosted)
     assert number > 20

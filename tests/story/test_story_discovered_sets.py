@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from story_discovered import made
 
 FIND = """
 [[rules]]
@@ -45,13 +46,6 @@ WAYS = {
 def found(folder, *names: str) -> None:
     listed = ", ".join(f'"{name}"' for name in names)
     folder.write("names.toml", f'[reentry]\ngroup = "found"\nsample = [{listed}]\n')
-
-
-def made(folder) -> list[str]:
-    path = folder / "made"
-    lines = sorted(path.read_text().split()) if path.exists() else []
-    path.write_text("")
-    return lines
 
 
 def flow(

@@ -201,7 +201,7 @@ def test_a_disk_that_refuses_once_is_told_and_the_next_run_goes_on(folder, tmp_p
     words = os.strerror(number)
     with host(tmp_path) as hosted:
         for at in range(first, 200, 2):
-            inner = type(folder)(folder / str(at))
+            inner = folder.below(str(at))
             inner.flow(FLOW)
             inner.write("in.txt", "in\n")
             inner.write("go", "")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 
 import pytest
-from story_trouble import Host, host, none_left
+from story_trouble import Host, none_left
 
 # Each task writes half of its output, waits a little, writes it whole. When its driver was killed meanwhile
 # it lingers, and would write in the end. It tells when an earlier attempt lives, which must never be.
@@ -76,29 +75,13 @@ WHOLE = {
 }
 
 
-@pytest.fixture(scope="module")
-def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    with host(tmp_path_factory.mktemp("host")) as it:
-        yield it
-
-
 def fresh(folder, name: str):
     """A folder of its own for each kill."""
-    inner = type(folder)(folder.path / name)
-    inner.path.mkdir()
+    inner = folder.below(name)
     inner.flow(FLOW)
     inner.write("step.sh", STEP)
     inner.write("in.txt", "in\n")
     return inner
-
-
-def settled(folder) -> dict[str, str]:
-    """How tasks ended by the journals of all runs: the last word on each."""
-    ends = {}
-    for run in folder.runs():
-        if (folder / f".treadle/runs/{run}/events.jsonl").exists():
-            ends |= {e["task"]: e["state"] for e in folder.events(run) if e["event"] == "task_settled"}
-    return ends
 
 
 def in_flight(folder) -> set[str]:
@@ -115,7 +98,7 @@ def in_flight(folder) -> set[str]:
 
 def goes_on(folder, hosted: Host) -> None:
     """After a kill: what was settled stays, the rest runs as previewed, and all comes out whole."""
-    before, runs = settled(folder), folder.runs()
+    before, runs = folder.settled(), folder.runs()
     status = hosted.treadle(folder, "status")
     assert status.code == 0 or "no run is recorded" in status.err, status.err
     plan = json.loads(hosted.treadle(folder, "plan", "--json").out)
@@ -192,7 +175,7 @@ def test_other_commands_that_are_killed_leave_records_that_say_what_is_there(fol
     done = fresh(folder, "done")
     assert hosted.treadle(done, "run", "-j2").code == 0
     for number in range(1, 100, step):
-        inner = type(folder)(folder / str(number))
+        inner = folder.below(str(number))
         shutil.copytree(done.path, inner.path, symlinks=True)
         killed = hosted.treadle(inner, *command.split(), when="move", number=number)
         if not hosted.met:

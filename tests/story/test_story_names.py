@@ -111,7 +111,7 @@ FOLDERS = ["a b'c\"d$HOME`e`", "-z", "new\nline", "esc\x1b[31m", "*?[x]{y}", "ü
 
 @pytest.mark.parametrize("name", FOLDERS, ids=range(len(FOLDERS)))
 def test_a_work_folder_of_any_name(folder, name):
-    inner = type(folder)(folder / name)
+    inner = folder.below(name)
     fill(inner, ["one", "two words"])
     assert len(inner.run_as_previewed()) == 7
     assert inner.read("all.txt") == inner.read("list.txt")
@@ -124,12 +124,12 @@ def test_a_work_folder_of_any_name(folder, name):
 
 
 def test_a_work_folder_that_is_reached_by_a_link_is_the_same_folder(folder):
-    inner = type(folder)(folder / "real")
+    inner = folder.below("real")
     fill(inner, ["one"])
     (folder / "link").symlink_to("real")
     assert len(inner.run_as_previewed()) == 4
     assert folder.will_run("link/main.oxoflow") == set()
-    assert type(folder)(folder / "link").run_as_previewed() == set()
+    assert folder.below("link").run_as_previewed() == set()
 
 
 @pytest.mark.parametrize("name", ["a\nb", "a\tb", "a/b", "..", "a\0b", "a\x7fb", "x" * 260])

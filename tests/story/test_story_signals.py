@@ -107,7 +107,7 @@ def test_ctrl_c_at_any_moment_leaves_no_process_and_the_next_run_goes_on(folder,
     """While planning, taking the lock, starting, ending: before every fourth change to the disk."""
     with host(tmp_path) as hosted:
         for number in range(1, 300, 4):
-            inner = type(folder)(folder / str(number))
+            inner = folder.below(str(number))
             inner.flow(FLOW)
             inner.write("quick", "")
             ended = hosted.treadle(

@@ -31,7 +31,7 @@ shell = "cat {input} > {output}"
 def test_each_template_checks_plans_and_runs(folder, template):
     said = folder.treadle("init", "new", "--template", template)
     assert "new/main.oxoflow" in said.stdout.splitlines()
-    new = type(folder)(folder / "new")
+    new = folder.below("new")
     assert json.loads(new.treadle("check", "--inputs", "--json").stdout) == {
         "schema": 1,
         "errors": [],
@@ -45,7 +45,7 @@ def test_each_template_checks_plans_and_runs(folder, template):
 def test_the_template_of_a_pipeline_runs(folder):
     said = folder.treadle("init", "new", "--template", "pipeline")
     assert said.stderr == "now: cd new && treadle plan pipeline.py, then treadle run pipeline.py\n"
-    new = type(folder)(folder / "new")
+    new = folder.below("new")
     new.treadle("run", "pipeline.py")
     made = new.treadle("path", "pipeline.py:report").stdout.strip()
     assert new.read(made) == "8 words; the first is ['the']\n"

@@ -11,11 +11,6 @@ from story_steps import Calls, put
 from treadle import CycleError, StepError, StepRunError, StepRunner, StepSpec, StepWarning
 
 
-@pytest.fixture
-def runner(tmp_path: pathlib.Path) -> StepRunner:
-    return StepRunner(workdir=tmp_path)
-
-
 def test_force_makes_what_is_asked_for_again_and_nothing_below(runner: StepRunner) -> None:
     calls = Calls()
     base = StepSpec("base", fn=calls.put("base"))

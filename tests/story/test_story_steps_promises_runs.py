@@ -16,11 +16,6 @@ from story_steps import Calls, put, run_script
 from treadle import OptionError, ResourceConfig, StepError, StepRunError, StepRunner, StepSpec
 
 
-@pytest.fixture
-def runner(tmp_path: pathlib.Path) -> StepRunner:
-    return StepRunner(workdir=tmp_path)
-
-
 def last_event(tmp_path: pathlib.Path) -> dict[str, object]:
     journal = max(tmp_path.glob(".treadle/runs/*/events.jsonl"), key=lambda path: path.stat().st_mtime_ns)
     event: dict[str, object] = json.loads(journal.read_text().splitlines()[-1])

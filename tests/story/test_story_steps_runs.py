@@ -17,11 +17,6 @@ from story_steps import Calls, put, run_script, until
 from treadle import OptionError, StepError, StepRunError, StepRunner, StepSpec
 
 
-@pytest.fixture
-def runner(tmp_path: pathlib.Path) -> StepRunner:
-    return StepRunner(workdir=tmp_path)
-
-
 def test_the_examples_run_as_they_stand(tmp_path: pathlib.Path) -> None:
     text = """
         tokenize = StepSpec(name="tokenize", fn=lambda out: open(out, "w").write("tokens"), hash_attrs={"vocab": "v1"})

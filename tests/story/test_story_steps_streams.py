@@ -14,11 +14,6 @@ from story_steps import Calls, put, run_script, until
 from treadle import StepError, StepRunError, StepRunner, StepSpec
 
 
-@pytest.fixture
-def runner(tmp_path: pathlib.Path) -> StepRunner:
-    return StepRunner(workdir=tmp_path)
-
-
 def test_a_stream_runs_all_its_steps_and_tells_counts(runner: StepRunner) -> None:
     calls = Calls()
     base = StepSpec("base", fn=calls.put("base"))

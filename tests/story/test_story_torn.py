@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
-from collections.abc import Iterator
 
 import pytest
-from story_trouble import Host, host
+from story_trouble import Host
 
 from treadle.api.pipe import Request, look
 from treadle.base.layout import StateFolder
@@ -40,16 +39,10 @@ shell = "cat {input} > {output[0]}; touch {output[1]}"
 OUTPUTS = {"first": ("first.txt",), "second": ("second.txt",), "third": ("third.txt", "other.txt")}
 
 
-@pytest.fixture(scope="module")
-def hosted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    with host(tmp_path_factory.mktemp("host")) as it:
-        yield it
-
-
 @pytest.fixture
 def done(folder):
     """A folder whose run has ended; its copies are cut."""
-    whole = type(folder)(folder / "whole")
+    whole = folder.below("whole")
     whole.flow(FLOW)
     whole.write("in.txt", "in\n")
     whole.treadle("run")

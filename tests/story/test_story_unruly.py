@@ -277,7 +277,7 @@ def test_a_temporary_output_stays_while_a_reader_of_it_has_failed_or_is_blocked(
 
 def test_a_run_inside_of_a_task_ends_with_it(folder):
     """A task that runs a workflow of its own, in another folder: Ctrl-C reaches what that one runs."""
-    inner = type(folder)(folder / "inner")
+    inner = folder.below("inner")
     inner.flow(rule("deep", "touch begun; sleep 300"))
     folder.flow(rule("outer", f"cd inner; '{TREADLE}' run"))
     run = folder.start("run")
