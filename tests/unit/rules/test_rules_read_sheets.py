@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from treadle.base.errors import WorkflowError
-from treadle.base.place import Diagnostic
+from treadle.base.place import Diagnostic, Place
 from treadle.rules.file.read import ReadOptions, read_text
 from treadle.rules.schema import Source, Workflow
+from treadle.rules.sources.sheets import read_sheet
+from treadle.rules.toml.section import Findings
 
 RULE = '[[rules]]\nname = "a"\nshell = "x"\n'
 PAIR_COLUMNS = ("pair_id", "experiment", "control", "experiment_type")
@@ -360,6 +362,34 @@ def test_sheets_of_the_command_line_add_or_replace(tmp_path: Path) -> None:
 
 
 @pytest.mark.big
+@pytest.mark.parametrize("divider", [",", "\t"])
+def test_blanks_around_a_cell_are_left_out_and_those_in_quotes_are_its_own(
+    tmp_path: Path, divider: str
+) -> None:
+    rows = [
+        (" who ", " word", '"note"'),
+        (" S1 ", '" a ""b"" "', '", "'),
+        ("S 2", ' "x" ', ""),
+        ('" "', '""', '"  one\ntwo "'),
+    ]
+    text = "\n".join(divider.join(row) for row in rows)
+    (tmp_path / "sheet.txt").write_text(text.replace('", "', f'"{divider} "') + "\n")
+    found = read_sheet("sheet.txt", str(tmp_path), Findings(""), Place())
+    assert found is not None
+    assert list(zip(*found.columns.values())) == [
+        ("S1", ' a "b" ', f"{divider} "),
+        ("S 2", '"x"', None),
+        (" ", None, "  one\ntwo "),
+    ]
+
+
+def test_a_text_of_a_json_sheet_is_taken_as_it_stands(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text('[{"who": " S1 ", "word": ""}]')
+    found = read_sheet("s.json", str(tmp_path), Findings(""), Place())
+    assert found is not None
+    assert found.columns == {"who": [" S1 "], "word": [None]}
+
+
 def test_a_large_sheet_keeps_its_order_and_lines(tmp_path: Path) -> None:
     lines = [f"P{n}\tT{n}\tN{n}\tb{n % 7}" for n in range(100_000)]
     lines[77_776] = "P5\tother\t\t"

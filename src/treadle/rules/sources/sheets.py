@@ -103,28 +103,44 @@ def _lined_sheet(path: str, text: str, divider: str, findings: Findings) -> Shee
     _make_even(path, rows, lines, len(header), findings)
     cells = zip(*rows) if rows else [()] * len(header)
     return Sheet(
-        path, {name: [cell.strip() or None for cell in column] for name, column in zip(header, cells)}, lines
+        path, {name: [cell or None for cell in column] for name, column in zip(header, cells)}, lines
     )
 
 
 def _rows(path: str, text: str, divider: str, findings: Findings) -> tuple[list[list[str]], list[int]] | None:
-    """All rows that hold something, and their lines (of a quoted cell with line ends: the last)."""
+    """All rows that hold something, and their lines (of a quoted cell with line ends: the last). Blanks
+    around cells are left out, those within quotes are not."""
     import csv
 
     source = [f"{line}\n" if line[:1] != "#" else "\n" for line in text.split("\n")]
     reader = csv.reader(source, delimiter=divider, strict=True)
     rows: list[list[str]] = []
     lines: list[int] = []
+    begin = 0
     try:
         for row in reader:
             if "".join(row).strip():
-                rows.append(row)
+                bare = [cell.strip() for cell in row]
+                rows.append(bare if bare == row else _bare(row, "".join(source[begin : reader.line_num])))
                 lines.append(reader.line_num)
+            begin = reader.line_num
     except csv.Error as error:
         message = f"this row cannot be read: {error}"
         findings.error("bad-sheet", message, Place(path, reader.line_num), "a quote may not be closed")
         return None
     return rows, lines
+
+
+def _bare(row: list[str], text: str) -> list[str]:
+    """The row, read from `text`, without blanks around the cells that stand there without quotes: csv does
+    not tell which these are."""
+    cells: list[str] = []
+    at = 0
+    for cell in row:
+        quoted = text[at : at + 1] == '"'
+        at += len(cell) + (cell.count('"') + 2 if quoted else 0) + 1  # a quote in quotes is doubled
+        cells.append(cell if quoted else cell.strip())
+    return cells
 
 
 def _make_even(path: str, rows: list[list[str]], lines: list[int], width: int, findings: Findings) -> None:
@@ -201,4 +217,4 @@ def _cell(value: Any) -> Any:
         return "true" if value else "false"
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return tuple(value)
-    return value.strip() if isinstance(value, str) else value
+    return value
