@@ -26,7 +26,7 @@ def lacking(
     seen: set[int] = set()
     for task in decision.to_run():
         one = plan.tasks[task]
-        if id(one.policy) not in seen and (here is None or one.rule in here):
+        if id(one.policy) not in seen and not one.starts_nothing and (here is None or one.rule in here):
             seen.add(id(one.policy))  # which all tasks of a rule share
             for key, diagnostic in _lacking(one, workdir, workflow.folder):
                 found.setdefault(key, diagnostic)

@@ -159,7 +159,7 @@ def _submission(planned: Planned, task: ScheduledTask, budget: Budget) -> Submis
         attempt=1,
         n=0,
         name=task.id,
-        argv=made.argv,
+        argv=made.argv or ("true",),
         env=added,
         cwd=planned.workdir,
         log=os.devnull,

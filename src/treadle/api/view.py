@@ -258,7 +258,7 @@ def _beyond_this_machine(planned: Planned, decision: Decision) -> tuple[Diagnost
 
 def beyond_here(workflow: Workflow, rules: Sequence[Rule]) -> tuple[Diagnostic, ...]:
     """Requests of these rules which the site, or this machine where they would run on it, cannot meet."""
-    asking = [rule for rule in rules if rule.resources != Resources()]
+    asking = [rule for rule in rules if rule.resources != Resources() and not rule.starts_nothing]
     if not asking:
         return ()
     from treadle.rules.smells import too_large

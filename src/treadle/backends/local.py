@@ -23,11 +23,11 @@ from treadle.backends.local_usage import MemorySampler, OomWatch
 from treadle.backends.local_verdict import outcome_of
 from treadle.base.errors import DiskError, StepError
 from treadle.base.machine import open_more_files
-from treadle.base.proc import Child, end_stragglers, live_members
+from treadle.base.proc import Child, end_stragglers, host, live_members
 from treadle.base.waking import wake_soon
 from treadle.engine.backend import Abilities, Accepted, JobReport, JobStatus, Refused, Submission
 from treadle.plan.task import Where
-from treadle.records.event import EndReason, Outcome
+from treadle.records.event import EndReason, Outcome, Usage
 
 if TYPE_CHECKING:
     from treadle.backends.local_steps import LocalSteps
@@ -98,6 +98,8 @@ class LocalBackend:
 
     def _submit(self, submission: Submission) -> Accepted | Refused:
         call, steps = submission.task.call, self._steps
+        if call is None and not submission.argv:
+            return self._pass(submission)
         if call is None or steps is None:
             return self._submit_process(submission)
         if call.where is Where.THREAD:
@@ -111,6 +113,13 @@ class LocalBackend:
         if isinstance(answer, Accepted):
             steps.began(submission, answer.job)
         return answer
+
+    def _pass(self, submission: Submission) -> Accepted:
+        """An attempt that has nothing to execute is over at once."""
+        job, now = f"nothing-{submission.n}", time.time()
+        outcome = Outcome(exit_code=0, start=now, end=now, host=host(), usage=Usage(wall=0.0, cpu=0.0))
+        self._news[job] = JobReport(job=job, status=JobStatus.ENDED, outcome=outcome)
+        return Accepted(job)
 
     def _submit_process(self, submission: Submission, stdin: str = os.devnull) -> Accepted | Refused:
         wanted = submission.resources.gpus

@@ -70,7 +70,7 @@ class PairBackend:
         """The backend that runs this task."""
         if task.call is not None:
             return self._other if task.call.where is Where.CLIENT else self._local
-        stays = self._local_rules is None or task.rule in self._local_rules
+        stays = self._local_rules is None or task.rule in self._local_rules or task.starts_nothing
         return self._local if stays else self._other
 
     def render_script(self, submission: Submission) -> str:

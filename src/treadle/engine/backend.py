@@ -42,13 +42,14 @@ class Abilities(Struct, frozen=True, kw_only=True):
 class Submission(Struct, frozen=True, kw_only=True):
     """One attempt, ready to go: the task, its texts bound, and where it lives.
 
-    `argv` is what to execute; `env` is added to the environment; `cwd` is absolute; `log` is an
-    absolute path that receives stdout and stderr. `log_from` is the log of an attempt that ended well (empty:
-    there is none): where nothing stands in it, it may be renamed to be this one's. `resources` are those of
-    this attempt (after growth and capping). `grace` is the time between SIGTERM and SIGKILL in seconds.
-    `exclude` are nodes that failed under earlier attempts of the task, and are to be avoided. Submissions of
-    one batch with one `unit` (0: none) are one job, in their order; each begins only once those of it in
-    `after`, by their `n`, have ended well there.
+    `argv` is what to execute (empty: nothing, it ends well at once, and only this machine gets it); `env`
+    is added to the environment; `cwd` is absolute; `log` is an absolute path that receives stdout and
+    stderr. `log_from` is the log of an attempt that ended well (empty: there is none): where nothing stands
+    in it, it may be renamed to be this one's. `resources` are those of this attempt (after growth and
+    capping). `grace` is the time between SIGTERM and SIGKILL in seconds. `exclude` are nodes that failed
+    under earlier attempts of the task, and are to be avoided. Submissions of one batch with one `unit` (0:
+    none) are one job, in their order; each begins only once those of it in `after`, by their `n`, have
+    ended well there.
     """
 
     task: ScheduledTask

@@ -42,6 +42,8 @@ class Budget(Struct, frozen=True, kw_only=True):
         """Whether a task runs on another backend, which counts for itself what it asks for."""
         if task.call is not None:
             return task.call.where is Where.CLIENT
+        if task.starts_nothing:
+            return False
         return self.local_rules is not None and task.rule not in self.local_rules
 
     @property
@@ -82,11 +84,13 @@ class Budget(Struct, frozen=True, kw_only=True):
     def weigh(self, task: ScheduledTask, wanted: Resources) -> tuple[Resources, Demand]:
         """What a task gets that wants so much, and what that takes.
 
-        Of steps a thread of the driver takes a slot and no CPU; a worker process a slot and what it asks for;
-        a job of the client one of its slots and nothing of this machine.
+        What starts nothing takes nothing. Of steps a thread of the driver takes a slot and no CPU; a worker
+        process a slot and what it asks for; a job of the client one of its slots and nothing of this machine.
         """
         call = task.call
         if call is None:
+            if task.starts_nothing:
+                return wanted, self._with_pools((0, 0, 0), Resources(), 0, 0, jobs=0)
             if self.is_elsewhere(task):
                 return wanted, self._with_pools((0, 0, 0), wanted, 0, 0)
             wanted = self.cap(wanted)
@@ -149,7 +153,8 @@ def capped(budget: Budget, tasks: Iterable[ScheduledTask]) -> list[Capped]:
     much_memory: list[ScheduledTask] = []
     for task in tasks:
         wanted = task.resources
-        if budget.is_elsewhere(task) or (task.call is not None and task.call.where is not Where.PROCESS):
+        no_process = task.call is not None and task.call.where is not Where.PROCESS
+        if no_process or task.starts_nothing or budget.is_elsewhere(task):
             continue
         if wanted.threads > threads:
             much_cpu.append(task)
@@ -172,7 +177,7 @@ def impossible(budget: Budget, tasks: Iterable[ScheduledTask]) -> list[Diagnosti
         return []
     found: dict[str, Diagnostic] = {}
     for task in tasks:
-        if budget.is_elsewhere(task):
+        if budget.is_elsewhere(task) or task.starts_nothing:
             continue
         if (task.resources.nodes or 1) > 1 and task.rule not in found:
             found[task.rule] = Diagnostic(

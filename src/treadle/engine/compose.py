@@ -51,9 +51,9 @@ class Place(Struct, frozen=True):
 
 
 class Composed(Struct, frozen=True):
-    """What to execute. `text` is set when it must stand in the file `text_file`, being too long;
-    `inputs` are the lines of the file `input_list`, where the command reads one. `scratch_text` is set when
-    the text around the command must stand in the file `scratch_file`."""
+    """What to execute; nothing where `argv` is empty. `text` is set when it must stand in the file
+    `text_file`, being too long; `inputs` are the lines of the file `input_list`, where the command reads
+    one. `scratch_text` is set when the text around the command must stand in the file `scratch_file`."""
 
     argv: tuple[str, ...]
     text_file: str = ""
@@ -77,6 +77,8 @@ def compose(
     `text_file` and `input_list` are paths that may be used where they are needed. That of `input_list`
     goes into texts as it is, whatever quotes it meets there: it must be of plain characters.
     """
+    if task.starts_nothing:
+        return Composed(())
     made = _composed(task, resources, place, text_file, input_list)
     asked = _Asked(task, resources, place, scratch)
     for wrapped in AROUND:

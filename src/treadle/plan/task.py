@@ -249,6 +249,14 @@ class ScheduledTask(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
         """Whether there may be further tasks once it has succeeded."""
         return bool(self.manifest) or (self.call is not None and self.call.grows)
 
+    @property
+    def starts_nothing(self) -> bool:
+        """Whether it is a name for its inputs: a rule without a command and hooks, which no process carries
+        out and which takes none of what it asks for, wherever the others run."""
+        command = self.command
+        words = command.text or command.script or command.pre_exec or command.on_success or command.on_failure
+        return not words and self.call is None and self.making is None
+
 
 class ExecutionGroup(Struct, frozen=True, gc=False):
     """Rules whose tasks run one rule after the other, whatever becomes of them: an order, and no needs."""

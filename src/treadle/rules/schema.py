@@ -151,6 +151,12 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Where `key` stands, or the rule's own place."""
         return self.places.get(key, self.place)
 
+    @property
+    def starts_nothing(self) -> bool:
+        """As of its tasks: it has neither a command nor hooks, and what it asks for is not taken."""
+        words = self.shell or self.script or self.pre_exec or self.on_success or self.on_failure
+        return not words and self.transform is None
+
 
 class Declared(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A declared config key; `range` inclusive; `type` one of string, int, float, bool, path, or empty."""

@@ -6,12 +6,13 @@ import select
 import time
 
 import pytest
+from msgspec.structs import replace
 
 from treadle.backends.local import LocalBackend
 from treadle.backends.pair import PairBackend
 from treadle.engine.backend import Abilities, Accepted, JobStatus, Refused, Submission
 from treadle.engine.besides import parts_of
-from treadle.plan.task import Call, Resources, ScheduledTask, Where
+from treadle.plan.task import Call, Command, Resources, ScheduledTask, Where
 from treadle.records.event import EndReason
 from treadle.testing.backend import OK, FakeBackend, succeed
 
@@ -19,7 +20,7 @@ from treadle.testing.backend import OK, FakeBackend, succeed
 def submission(task: str, where: Where | None = None, n: int = 1) -> Submission:
     call = Call(step=task, identity="0" * 32, path=task, where=where) if where else None
     return Submission(
-        task=ScheduledTask(id=task, rule=task, call=call),
+        task=ScheduledTask(id=task, rule=task, command=Command(text="true"), call=call),
         attempt=1,
         n=n,
         name=f"tx-{n}",
@@ -71,6 +72,15 @@ def test_rules_go_there_where_they_are_to_but_for_those_that_stay(parts):
     here, there = parts
     PairBackend(here, there, local_rules=["small"]).submit([submission("small"), submission("large")])
     assert [one.task.id for one in here.submissions] == ["small"]
+    assert [one.task.id for one in there.submissions] == ["large"]
+
+
+def test_what_starts_nothing_stays_here(parts):
+    here, there = parts
+    name = submission("all")
+    name = replace(name, task=replace(name.task, command=Command()), argv=())
+    PairBackend(here, there, local_rules=[]).submit([name, submission("large")])
+    assert [one.task.id for one in here.submissions] == ["all"]
     assert [one.task.id for one in there.submissions] == ["large"]
 
 

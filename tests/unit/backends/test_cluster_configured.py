@@ -73,16 +73,16 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
 
 @pytest.mark.parametrize("backend", ["sge", "lsf"])
 def test_several_nodes_are_refused_where_they_cannot_be_had(backend: str) -> None:
-    rule = Rule(name="mpi", resources=Resources(nodes=2, tasks_per_node=8))
+    rule = Rule(name="mpi", shell="x", resources=Resources(nodes=2, tasks_per_node=8))
     assert wrong(cluster(backend), rule) == ["backend-cannot ", "backend-cannot "]
     settings_of(cluster("slurm"), [rule])
-    settings_of(cluster(backend), [Rule(name="mpi", resources=Resources(nodes=1))])
-    at_home = Rule(name="mpi", resources=Resources(nodes=2), policy=Policy(localrule=True))
+    settings_of(cluster(backend), [Rule(name="mpi", shell="x", resources=Resources(nodes=1))])
+    at_home = Rule(name="mpi", shell="x", resources=Resources(nodes=2), policy=Policy(localrule=True))
     settings_of(cluster(backend), [at_home])
 
 
 def test_options_of_the_engine_are_refused_in_rules_too() -> None:
-    rule = Rule(name="r", resources=Resources(extra_args=("--array=1-3", "--nice=5")))
+    rule = Rule(name="r", shell="x", resources=Resources(extra_args=("--array=1-3", "--nice=5")))
     assert wrong(cluster(), rule) == ["owned-option "]
 
 

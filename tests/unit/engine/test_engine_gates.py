@@ -8,7 +8,7 @@ from treadle.decide.reason import Answer, OutputNeeded, Upstream, Verdict
 from treadle.engine.budget import Budget
 from treadle.engine.news import Ended, Examine, Examined, Finish, Grew, Launch, News, Opened, Order, Started
 from treadle.engine.state import Machine, Settings
-from treadle.plan.task import Ceilings, ExecutionGroup, Policy, Resources, ScheduledTask
+from treadle.plan.task import Ceilings, Command, ExecutionGroup, Policy, Resources, ScheduledTask
 from treadle.records.event import End, EndReason, Outcome
 from treadle.testing import plans
 
@@ -47,7 +47,8 @@ class Drive:
 
 
 def task(rule: str, n: int = 1, *needs: str, **more: object) -> ScheduledTask:
-    return ScheduledTask(id=f"{rule}{n}", rule=rule, needs=needs, **more)  # type: ignore[arg-type]
+    command = Command(text="true")
+    return ScheduledTask(id=f"{rule}{n}", rule=rule, command=command, needs=needs, **more)  # type: ignore[arg-type]
 
 
 def test_a_rule_waits_until_all_tasks_of_the_one_before_have_ended():
