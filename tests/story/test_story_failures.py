@@ -184,6 +184,37 @@ def test_an_optional_rule_is_skipped_while_its_source_is_missing(folder):
     assert folder.run_as_previewed() == {"maybe", "reads"}
 
 
+MAYBE = """
+    [[values]]
+    name = "s"
+    values = ["a", "b"]
+    [[rules]]
+    name = "maybe"
+    input = ["in/{s}.txt"]
+    output = ["maybe/{s}.txt"]
+    optional = true
+    shell = "cat {input} > {output}"
+    [[rules]]
+    name = "gather"
+    input = ["maybe/{s}.txt"]
+    output = ["all.txt"]
+    shell = "cat {input} > {output}"
+"""
+
+
+def test_a_gather_waits_for_an_optional_source_and_does_without_what_when_takes_out(folder):
+    folder.flow(MAYBE)
+    folder.write("in/a.txt", "a\n")
+    assert folder.run_as_previewed() == {"maybe/s=a"}
+    assert not (folder / "all.txt").exists()
+    folder.flow(MAYBE.replace("optional = true", "when = \"file_exists('in/{s}.txt')\""))
+    assert folder.run_as_previewed() == {"gather"}
+    assert folder.read("all.txt") == "a\n"
+    folder.write("in/b.txt", "b\n")
+    assert folder.run_as_previewed() == {"maybe/s=b", "gather"}
+    assert folder.read("all.txt") == "a\nb\n"
+
+
 def test_a_resumable_task_finds_what_its_last_attempt_left(folder):
     folder.flow(
         """
