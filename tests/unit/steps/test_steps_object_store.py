@@ -26,7 +26,7 @@ from treadle.steps.record import (
     Provenance,
     Standing,
 )
-from treadle.steps.store import Lease, LeaseLost
+from treadle.steps.store import Lease
 from treadle.steps.stores import local_path, refuse_elsewhere, store_for
 
 pytest.importorskip("obstore", reason="needs obstore: pip install 'treadle[remote]'")
@@ -205,14 +205,6 @@ def test_a_second_writer_of_the_same_identity_takes_what_is_there(store: ObjectS
     assert keys(path) == ["run.1/model-0123456789ab"]
 
 
-def test_a_rebuild_replaces_the_record_that_it_names_and_no_other(store: ObjectStore, path: str) -> None:
-    first = make(store, path, "first", "run.1")
-    second = make(store, path, "second", "run.2", replaces=first)
-    assert pathlib.Path(store.fetch(second)).read_text() == "second"
-    assert make(store, path, "late", "run.3", replaces=first) == second
-    assert store.look(path, ID).record == second
-
-
 def test_a_reader_of_a_superseded_artifact_finds_it_until_the_next_one(store: ObjectStore, path: str) -> None:
     first = make(store, path, "first", "run.1")
     second = make(store, path, "second", "run.2", replaces=first)
@@ -256,75 +248,11 @@ def test_removing_an_artifact_leaves_nothing_and_its_neighbours_alone(store: Obj
     assert keys(parent(path)) == []
 
 
-def test_a_stolen_lease_never_publishes(store: ObjectStore, clock: Clock, path: str) -> None:
-    lease, work = taken(store, path, "run.1"), store.work(path, "run.1")
-    write(work, "late")
-    thief = a_store(clock)
-    assert thief.holder(path) == owner("run.1")
-    clock.now += 91
-    assert thief.holder(path) is None
-    stolen = taken(thief, path, "thief.1")
-    assert stolen.number > lease.number
-    with pytest.raises(LeaseLost) as lost:
-        store.publish(lease, work, record(path))
-    assert lost.value.owner == owner("thief.1") == lease.lost
-    assert store.look(path, ID).state is ArtifactState.ABSENT
-    lease.release()
-    assert store.holder(path) == owner("thief.1")
-
-
-def test_a_lease_that_beats_is_not_taken(store: ObjectStore, clock: Clock, path: str) -> None:
-    holder = a_store(clock)
-    taken(holder, path)
-    for _ in range(10):
-        assert store.holder(path) == owner("run.1")
-        clock.now += 31
-        holder.beat()
-    assert isinstance(store.claim(path, owner("other.1")), Owner)
-
-
-def test_silence_counts_from_the_first_look_on(store: ObjectStore, clock: Clock, path: str) -> None:
-    taken(store, path)
-    clock.now += 1000
-    late = a_store(clock)
-    assert late.holder(path) is not None
-    clock.now += 89
-    assert late.holder(path) is not None
-    clock.now += 2
-    assert late.holder(path) is None
-
-
-def test_a_process_of_this_host_that_is_gone_is_seen_at_once(store: ObjectStore, path: str) -> None:
-    from treadle.steps.owner import this_owner
-
-    us = this_owner("dead.1")
-    dead = Owner(
-        host=us.host, boot=us.boot, pid_namespace=us.pid_namespace, pid=2**22 + 1, started=1, attempt="dead.1"
-    )
-    assert not isinstance(store.claim(path, dead), Owner)
-    assert store.holder(path) is None
-    assert taken(store, path, "run.1").number == 2
-
-
 def test_a_released_lease_is_free_and_its_number_goes_on(store: ObjectStore, path: str) -> None:
     first = taken(store, path)
     first.release()
     assert store.holder(path) is None
     assert taken(store, path, "run.2").number == first.number + 1
-
-
-def test_of_two_stores_that_race_for_a_silent_lease_one_wins(clock: Clock, path: str) -> None:
-    taken(a_store(clock), path, "dead.1")
-    racers = [a_store(clock) for _ in range(8)]
-    for racer in racers:
-        racer.holder(path)
-    clock.now += 91
-
-    def claim(one: tuple[int, ObjectStore]) -> Lease | Owner:
-        return one[1].claim(path, owner(f"run.{one[0]}"))
-
-    won = [one for one in in_parallel(claim, enumerate(racers), 8) if not isinstance(one, Owner)]
-    assert len(won) == 1
 
 
 def test_a_lease_whose_object_was_removed_is_claimed_again(store: ObjectStore, path: str) -> None:
@@ -370,16 +298,6 @@ def test_a_record_that_cannot_be_read_is_torn_and_replaced(store: ObjectStore, p
     assert store.look(path, ID).state is ArtifactState.COMPLETE
 
 
-def test_another_identity_is_told_and_never_written_over(store: ObjectStore, path: str) -> None:
-    first = make(store, path)
-    assert store.look(path, "f" * 32).state is ArtifactState.OTHER
-    lease, work = taken(store, path, "run.2"), store.work(path, "run.2")
-    write(work, "other")
-    with pytest.raises(StepError, match="another identity"):
-        store.publish(lease, work, record(path, "run.2", "f" * 32))
-    assert store.look(path, ID).record == first
-
-
 def test_storage_that_was_copied_elsewhere_serves_from_where_it_is(store: ObjectStore, path: str) -> None:
     make(store, path, "made")
     moved = path.replace("memory://", "memory://copy/")
@@ -392,12 +310,6 @@ def test_storage_that_was_copied_elsewhere_serves_from_where_it_is(store: Object
     assert seen.state is ArtifactState.COMPLETE
     assert seen.record is not None
     assert pathlib.Path(store.fetch(seen.record)).read_text() == "made"
-
-
-def test_the_status_of_a_failed_attempt_is_seen_where_nothing_stands(store: ObjectStore, path: str) -> None:
-    status = ArtifactStatus(identity=ID, state=Standing.FAILED, error="ValueError: no")
-    store.tell(path, status)
-    assert store.look(path, ID).status == status
 
 
 def test_many_are_looked_at_in_order(store: ObjectStore, path: str) -> None:
@@ -468,17 +380,6 @@ def test_a_staging_folder_that_others_may_write_to_is_refused(
     staged.chmod(0o777)
     with pytest.raises(StepError, match="TREADLE_STAGING"):
         store.work(path, "run.1")
-
-
-def test_a_resumable_step_finds_what_it_left_and_others_find_nothing(store: ObjectStore, path: str) -> None:
-    work = store.work(path, "run.1", resumable=True)
-    write(work, "half")
-    assert store.work(path, "run.2", resumable=True) == work
-    assert pathlib.Path(work).read_text() == "half"
-    plain = store.work(path, "run.2")
-    write(plain, "half")
-    assert store.work(path, "run.2") == plain
-    assert not os.path.lexists(plain)
 
 
 def test_schemes_that_are_not_supported_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
