@@ -1,4 +1,4 @@
-"""The backends that are held to the contract, and the bench that holds them.
+"""The backends that are held to their contract with the bench that holds them, and the storages to theirs.
 
 A backend joins by one more `Kind` here. One that needs a world of its own (a Ray, a scheduler) is there only
 where a variable says where that world is: the test that starts it sets it, and runs this suite within.
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from artifact_stores import STORAGES, Clock, Storage
 from contract_bench import LOCAL, PAIR, Bench, Kind
 
 from treadle.engine.backend import ExecutorBackend
@@ -77,3 +78,13 @@ def bench(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
         made = Bench(kind, tmp_path, backend, book)
         yield made
         made.close()
+
+
+@pytest.fixture(params=sorted(STORAGES))
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    return STORAGES[request.param](tmp_path, request)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()

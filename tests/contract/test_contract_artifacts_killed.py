@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from artifact_stores import STORAGES, Clock, Storage, forked, record_of
+from artifact_stores import Clock, Storage, forked, record_of
 
 from treadle.steps.owner import this_owner
 from treadle.steps.record import ArtifactRecord, ArtifactState, Owner
@@ -21,9 +21,8 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _MANY = 40  # more changes than a publication makes
 
 
-@pytest.fixture(params=sorted(STORAGES))
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    storage = STORAGES[request.param](tmp_path, request)
+@pytest.fixture
+def storage(storage: Storage) -> Storage:
     if not storage.forks:
         pytest.skip("its client does not survive a fork")
     return storage
