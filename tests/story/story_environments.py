@@ -1,4 +1,5 @@
-"""Stand-ins for programs that make and enter environments: they check what they are told, and do it."""
+"""Stand-ins for programs that make and enter environments (they check what they are told, and do it), and a
+workflow that needs one."""
 
 from __future__ import annotations
 
@@ -7,6 +8,25 @@ import shlex
 from typing import Any
 
 CONDA_FILE = "channels: [conda-forge]\ndependencies:\n  - tool\n"
+CONDA = """
+[[rules]]
+name = "a"
+output = ["a.txt"]
+environment = { conda = "envs/qc.yml" }
+shell = "tool > {output}"
+
+[[rules]]
+name = "b"
+input = ["a.txt"]
+output = ["b.txt"]
+environment = { conda = "envs/qc.yml" }
+shell = "tool > {output}"
+
+[[rules]]
+name = "c"
+output = ["c.txt"]
+shell = "echo plain > {output}"
+"""
 
 _CONDA = r"""#!/bin/bash
 # conda and micromamba, as far as they make an environment from a file
@@ -167,3 +187,10 @@ def tools(folder: Any, *names: str, **more: str) -> dict[str, str]:
         file = folder.write(f"bin/{name}", PROGRAMS[name].replace("@HERE@", shlex.quote(str(folder.path))))
         file.chmod(0o755)
     return {**folder.env(), "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", **more}
+
+
+def conda_flow(folder: Any, flow: str = CONDA) -> dict[str, str]:
+    """A workflow with an environment that a stand-in for conda makes; gives the environment to run in."""
+    folder.flow(flow)
+    folder.write("envs/qc.yml", CONDA_FILE)
+    return tools(folder, "conda")
