@@ -27,7 +27,7 @@ def lacking(
     for task in decision.to_run():
         one = plan.tasks[task]
         if id(one.policy) not in seen and not one.starts_nothing and (here is None or one.rule in here):
-            seen.add(id(one.policy))  # which all tasks of a rule share
+            seen.add(id(one.policy))  # which the tasks of a rule share, and rules alike
             for key, diagnostic in _lacking(one, workdir, workflow.folder):
                 found.setdefault(key, diagnostic)
     return tuple(found.values())

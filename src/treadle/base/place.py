@@ -7,7 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 
-class Place(Struct, frozen=True, order=True):
+class Place(Struct, frozen=True, order=True, gc=False):
     """A spot in a file that a person wrote.
 
     `file` as the person would type it, `line` from 1 (0: the file as a whole), `table` such as

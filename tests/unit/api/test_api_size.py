@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.api.pipe import Request, look
+from treadle.api.pipe import Request, View, look
 from treadle.base.layout import StateFolder
 from treadle.decide.adopt import touch
 from treadle.decide.options import Options
@@ -66,6 +66,12 @@ def record(folder: Path) -> None:
 
 def bytes_per_task(folder: Path) -> float:
     """The most that a look at it held at a time."""
+    peak, view = weighed(folder)
+    assert all(answer.verdict is Verdict.UP_TO_DATE for answer in view.decision.answers.values())
+    return peak / len(view.plan.tasks)
+
+
+def weighed(folder: Path) -> tuple[int, View]:
     request = Request(file=str(folder / "main.oxoflow"))
     look(request)  # modules that are imported on the way do not count
     tracemalloc.start()
@@ -74,8 +80,7 @@ def bytes_per_task(folder: Path) -> float:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert all(answer.verdict is Verdict.UP_TO_DATE for answer in view.decision.answers.values())
-    return peak / len(view.plan.tasks)
+    return peak, view
 
 
 def test_a_task_that_is_up_to_date_weighs_about_two_kilobytes(done: Path) -> None:
@@ -87,3 +92,24 @@ def test_lines_of_the_checkpoint_that_are_superseded_weigh_nothing(done: Path) -
     for _ in range(3):
         record(done)
     assert bytes_per_task(done) < once * 1.2
+
+
+def test_a_rule_with_one_task_weighs_about_eight_kilobytes(tmp_path: Path) -> None:
+    count = 1000
+    rules = (
+        f"""
+[[rules]]
+name = "r{number}"
+input = ["out/{number - number % 10}.txt"]
+output = ["out/{number + 1}.txt"]
+shell = "sort {{input}} > {{output}}"
+"""
+        for number in range(1, count)
+        if number % 10
+    )
+    (tmp_path / "main.oxoflow").write_text('[workflow]\nname = "weights"\n' + "".join(rules))
+    (tmp_path / "out").mkdir()
+    for number in range(0, count, 10):
+        (tmp_path / "out" / f"{number}.txt").touch()
+    peak, view = weighed(tmp_path)
+    assert peak / len(view.plan.tasks) < 10_000

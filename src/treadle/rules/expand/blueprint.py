@@ -19,6 +19,8 @@ from treadle.rules.schema import Rule, Source, StepPath, Value
 from treadle.rules.text.command import Known
 from treadle.rules.toml.section import Findings
 
+_NOTHING: frozenset[str] = frozenset()
+
 
 class Ground(Struct, frozen=True):
     """What all rules of a workflow are read against.
@@ -165,7 +167,7 @@ def _numbers(rule: Rule, inputs: Sequence[Entry], hollow: Collection[Hollow]) ->
 def _asked(texts: RuleTexts, in_paths: Iterable[str]) -> frozenset[str]:
     """The wildcards that the condition names and nothing else does."""
     if texts.condition is None:
-        return frozenset()
+        return _NOTHING
     named = {*in_paths, *(use.name for use in texts.uses if use.key != "when")}
     return texts.condition.asked - named
 

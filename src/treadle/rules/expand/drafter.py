@@ -222,7 +222,11 @@ def _with_manifest(outputs: tuple[str, ...], manifest: str) -> tuple[str, ...]:
 
 
 def _filler(pattern: Pattern | None, names: Sequence[str]) -> Callable[[Row], str]:
-    return pattern.filler(names) if pattern else lambda row: ""
+    return pattern.filler(names) if pattern else _no_path
+
+
+def _no_path(row: Row) -> str:
+    return ""
 
 
 def _flat(lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

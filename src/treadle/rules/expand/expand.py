@@ -198,8 +198,10 @@ class _Expander:
                 self.findings.error("duplicate-rule", f"two rules are named '{rule.name}'", rule.at("name"))
             names.add(rule.name)
             path = fixed_file(rule, blueprint.texts.script) if blueprint.texts.script else ""
+            if not path:
+                continue
             folder = bind(rule.pin, {"pins": pins_folder()}) or self.workflow.folder
-            if path and not self.listing.exists(_under(folder, path)):
+            if not self.listing.exists(_under(folder, path)):
                 message = f"the script '{path}' of rule {rule.name} is not there"
                 hint = f"scripts are looked for in {_whose(rule)}, {folder}"
                 self.findings.error("no-script", message, rule.at("script"), hint)

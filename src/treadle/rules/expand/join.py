@@ -97,11 +97,15 @@ def picker(columns: Sequence[str], wanted: Sequence[str]) -> Any:
     places = [columns.index(name) for name in wanted]
     match places:
         case []:
-            return lambda row: ()
+            return _nothing
         case [place]:
             return lambda row: (row[place],)
         case _:
             return itemgetter(*places)
+
+
+def _nothing(row: Row) -> Row:
+    return ()
 
 
 def join(left: Table, right: Table) -> Table:

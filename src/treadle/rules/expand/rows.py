@@ -18,6 +18,7 @@ from treadle.rules.pattern.pattern import Row
 from treadle.rules.toml.section import Findings
 
 NO_ROWS = Table((), [])
+_NONE_FEWER: frozenset[Row] = frozenset()
 
 # The paths of an entry by the values of its wildcards.
 Paths = dict[Row, tuple[str, ...]]
@@ -121,7 +122,7 @@ class _Reader:
         used = with_own(values.whole, own).using(names)
         for source in used:
             if not source.rows and source.awaited:
-                return Table((), [], source.label), (), frozenset()
+                return Table((), [], source.label), (), _NONE_FEWER
             if not source.rows:
                 message = f"{source.label} has no rows, but rule {self.blueprint.rule.name} uses it"
                 self.findings.error("no-values", message, source.place)
@@ -133,11 +134,11 @@ class _Reader:
             self._nothing_left(whole, self.blueprint.rule.place)
             return None
         if values.chosen is None:
-            return whole, (), frozenset()
+            return whole, (), _NONE_FEWER
         cut = join_sources(with_own(values.cut, own, selected=True).using(names), names, asked)
         self.thinned = len(cut.rows) < len(whole.rows)
         key = tuple(name for name in self.blueprint.key if name in whole.columns)
-        return cut, key, _fewer(whole, cut, key) if self.thinned else frozenset()
+        return cut, key, _fewer(whole, cut, key) if self.thinned else _NONE_FEWER
 
     def _nothing_left(self, table: Table, place: Place) -> None:
         message = (

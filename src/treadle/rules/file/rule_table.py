@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -91,7 +92,7 @@ def rule(section: Section, house: House, *, extends: str = "", template: bool = 
         protected=_protected(section, got, outputs),
         resources=asked,
         memory_text=memory_text,
-        policy=_policy(got, house, environment),
+        policy=_shared(_policy(got, house, environment)),
         secrets=house.secrets,
         manifest=manifest,
         adds=adds,
@@ -254,6 +255,12 @@ def _policy(got: dict[str, Any], house: House, environment: Environment | None) 
         scratch=got.get("scratch") or got.get("shadow") or "",
         **{key: got[key] for key in _POLICY if key in got},
     )
+
+
+@lru_cache(maxsize=256)
+def _shared(policy: Policy) -> Policy:
+    """The first of policies that are equal: thousands of rules are treated alike."""
+    return policy
 
 
 def _places(section: Section) -> dict[str, Any]:

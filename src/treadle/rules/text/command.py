@@ -38,6 +38,9 @@ __all__ = [
 ]
 
 
+_NO_NAMES: frozenset[str] = frozenset()
+
+
 class _Template:
     """What the templates have in common: which values they name.
 
@@ -50,7 +53,7 @@ class _Template:
 
     def __init__(self, holes: Sequence[Hole], place: Place) -> None:
         self.place = place
-        self.names = frozenset(hole.name for hole in holes if hole.kind is Kind.WILDCARD)
+        self.names = frozenset(hole.name for hole in holes if hole.kind is Kind.WILDCARD) or _NO_NAMES
         self.secrets = tuple(dict.fromkeys(hole.name for hole in holes if hole.kind is Kind.SECRET))
         self.steps = tuple(dict.fromkeys(hole.name for hole in holes if hole.kind is Kind.STEP))
         self.uses_log = any(hole.kind is Kind.LOG for hole in holes)
@@ -95,7 +98,7 @@ class ShellTemplate(_TextParts):
     ) -> None:
         super().__init__(holes, place, parts)
         self._lists = tuple((hole, spot, values_of(hole)) for hole, spot in lists)
-        self._warned: set[str] = set()
+        self._warned: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, text: str, known: Known, place: Place, problems: list[Diagnostic]) -> Self:
@@ -145,7 +148,7 @@ class ShellTemplate(_TextParts):
             except UnfitError:
                 continue
             if count > 1 and hole.source not in self._warned:
-                self._warned.add(hole.source)
+                self._warned += (hole.source,)
                 problems.append(_list_warning(hole, spot, count, self.place))
 
 

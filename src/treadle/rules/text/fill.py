@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from msgspec import structs
 
@@ -69,6 +70,7 @@ def text_fill(hole: Hole) -> Fill:
     return fill
 
 
+@lru_cache(maxsize=1024)  # thousands of rules have the same few placeholders
 def shell_part(hole: Hole, spot: Spot) -> str | Fill:
     """The text of a hole at its spot, or the function that makes it; raises UnfitError if there is none."""
     if hole.kind is Kind.SECRET:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -40,10 +41,16 @@ def resources(section: Section, got: dict[str, Any], defaults: Defaults) -> tupl
             message = f"'{key}' is said here and, differently, in resources"
             section.error("said-twice", message, key, hint="keep the one in resources")
     given = {"threads": defaults.threads, "memory": defaults.memory, "time_limit": defaults.time_limit}
-    asked = Resources(**{**given, **resource_values(inner, said)})
+    asked = _shared(Resources(**{**given, **resource_values(inner, said)}))
     if "memory" not in said:
         return asked, defaults.memory_text
     return asked, str(inner.table.get("memory", section.table.get("memory"))).strip()
+
+
+@lru_cache(maxsize=256)
+def _shared(asked: Resources) -> Resources:
+    """The first of resources that are equal: thousands of rules ask for the same."""
+    return asked
 
 
 def resource_values(section: Section, said: dict[str, Any]) -> dict[str, Any]:
