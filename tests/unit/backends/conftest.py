@@ -1,4 +1,4 @@
-"""A tiny driver: enough of the engine's loop to see attempts through a backend."""
+"""What attempts are seen with: a driver of commands, one of steps, and worlds with fake schedulers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
+from step_driver import StepDriver
 
 from treadle.backends.local import LocalBackend
+from treadle.base.groups import attempts_alive
 from treadle.engine.backend import Accepted, Refused, Submission
 from treadle.plan.task import Command, Policy, Resources, ScheduledTask
 from treadle.records.event import Outcome
@@ -145,3 +147,22 @@ def world_with(tmp_path):
 @pytest.fixture
 def world(world_with):
     return world_with()
+
+
+@pytest.fixture
+def steps(tmp_path, monkeypatch):
+    """A run of steps that leaves no process and no payload."""
+    monkeypatch.chdir(tmp_path)
+    made = StepDriver(tmp_path)
+    yield made
+    made.close()
+    assert attempts_alive(made.run.run) == []
+    assert not os.path.isdir(made.run.payloads) or os.listdir(made.run.payloads) == []
+
+
+@pytest.fixture
+def other(tmp_path):
+    """A second run over the same artifacts."""
+    made = StepDriver(tmp_path, run="two")
+    yield made
+    made.close()

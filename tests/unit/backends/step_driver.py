@@ -8,16 +8,19 @@ import select
 import time
 from pathlib import Path
 
+import pytest
+
 from treadle.backends.local import LocalBackend
-from treadle.base.layout import StateFolder
+from treadle.base.layout import ArtifactPlaces, StateFolder
 from treadle.engine.backend import Accepted, JobReport, JobStatus, Submission
 from treadle.plan.task import Call, Policy, Resources, ScheduledTask, Where
 from treadle.records.event import Outcome
 from treadle.steps.book import Entry, StepBook
-from treadle.steps.record import Dep
+from treadle.steps.record import ArtifactState, Dep, Standing
 from treadle.steps.spec import StepSpec
 from treadle.steps.stores import store_for
 
+BOTH = pytest.mark.parametrize("where", [Where.THREAD, Where.PROCESS])
 NAME = contextvars.ContextVar("NAME", default="nobody")
 
 
@@ -111,3 +114,28 @@ class StepDriver:
         self.backend.cancel(list(self.live), force=True)
         self.until(lambda: not self.live)
         self.backend.close()
+
+
+def writes(text):
+    """A step's function that writes a text."""
+
+    def fn(out):
+        with open(out, "w") as file:
+            file.write(text)
+
+    return fn
+
+
+def assert_clean(steps, spec, state=Standing.FAILED):
+    """Nothing of the attempt is left but its status."""
+    seen = steps.seen(spec)
+    assert (seen.state, seen.status.state) == (ArtifactState.ABSENT, state)
+    assert seen.status.error
+    places = ArtifactPlaces(steps.path(spec))
+    assert not os.path.lexists(places.work(f"{steps.run.run}.{steps.n}"))
+    assert store_for(steps.path(spec)).holder(steps.path(spec)) is None
+
+
+def begun(steps, path: Path) -> None:
+    """Wait until a step gave its sign."""
+    steps.until(path.exists)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -11,19 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import answers, recorded
 
-from treadle.backends.cluster.dialect import Account, Phase, Request, Row, Said, Silence, Sort
+from treadle.backends.cluster.dialect import Request, Said, Silence, Sort
 from treadle.backends.cluster.dialects import dialect_of
 from treadle.backends.cluster.settings import ClusterSettings
-from treadle.backends.cluster.slurm_accounts import FIELDS
 from treadle.plan.task import Resources
-from treadle.records.event import EndReason
 
 VERSION = "slurm-22.05.8"
-QUEUE = "'%i|%F|%K|%T|%t|%r|%M|%l|%S|%e|%R|%N'"
-COLUMNS = (
-    "JobID,JobIDRaw,JobName,State,ExitCode,DerivedExitCode,Elapsed,ElapsedRaw,MaxRSS,TotalCPU,Submit,Start,End,"
-    "NodeList,ReqMem,Timelimit,Reason"
-)
 FAILED = "sbatch: error: Batch job submission failed: "
 POLICY = f"{FAILED}Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"
 slurm = dialect_of(ClusterSettings(backend="slurm"))
@@ -38,34 +29,6 @@ def request(**changes: Any) -> Request:
         "resources": Resources(),
     }
     return Request(**usual | changes)
-
-
-def in_queue(job: int | str, nth: int = 0) -> list[Row]:
-    """The recorded rows of a job, in the columns that the dialect asks for."""
-    said = recorded(VERSION, f"squeue -h -t all -j {job} -o {QUEUE}", nth)
-    rows = [line.split("|") for line in said.out.splitlines()]
-    return polled("\n".join(f"{row[0]}|{row[3]}|{row[5]}|{row[11]}|name" for row in rows))
-
-
-def polled(out: str) -> list[Row]:
-    rows = slurm.polled(Said(0, out))
-    assert not isinstance(rows, Silence)
-    return rows
-
-
-def accounts(said: Said) -> dict[str, Account]:
-    """The recorded rows of sacct (with their header), in the columns that the dialect asks for."""
-    header, *lines = [line.split("|") for line in said.out.splitlines()]
-    rows = [dict(zip(header, line, strict=True)) for line in lines]
-    out = "\n".join("|".join(row.get(field, "") for field in FIELDS) for row in rows)
-    found = slurm.accounted(Said(0, out))
-    assert not isinstance(found, Silence)
-    return {account.job: account for account in found}
-
-
-def in_accounting(job: int, nth: int = 0, more: str = "") -> Account:
-    said = recorded(VERSION, f"sacct -j {job} -P -o {COLUMNS}{more}", nth)
-    return accounts(said)[str(job)]
 
 
 # What is sent
@@ -260,276 +223,6 @@ def test_an_answer_that_may_hide_a_job_is_unclear(said: Said) -> None:
     assert slurm.submitted(said).sort is Sort.UNCLEAR
 
 
-# The queue
-
-
-def test_arrays_are_asked_for_once_and_written_out() -> None:
-    assert slurm.poll(["24_1", "24_2", "7", "24_3"], "me") == [
-        ["squeue", "-h", "-r", "-t", "all", "-j", "24,7", "-o", "%i|%T|%r|%N|%j"]
-    ]
-    assert len(slurm.poll([str(10_000_000 + n) for n in range(10_000)], "me")) == 1
-    assert slurm.poll([], "me") == []
-
-
-def test_jobs_of_another_cluster_are_asked_for_there() -> None:
-    assert slurm.poll(["3;lab", "4"], "me") == [
-        ["squeue", "-h", "-r", "-t", "all", "-M", "lab", "-j", "3", "-o", "%i;lab|%T|%r|%N|%j"],
-        ["squeue", "-h", "-r", "-t", "all", "-j", "4", "-o", "%i|%T|%r|%N|%j"],
-    ]
-    (row,) = polled("CLUSTER: lab\n3_1;lab|RUNNING|None|n1|x\n")
-    assert row.job == slurm.element("3;lab", 1)
-    (account,) = slurm.accounted(Said(0, "lab|3_1|COMPLETED|0:0||||n1|||x"))
-    assert account.job == "3_1;lab"
-    assert slurm.cancel(["3;lab"]) == [["scancel", "-M", "lab", "3"]]
-
-
-@pytest.mark.parametrize(
-    ("job", "phase", "reason"),
-    [
-        (11, Phase.PENDING, "JobHeldUser"),
-        (12, Phase.PENDING, "BeginTime"),
-        (16, Phase.PENDING, "Resources"),
-        (14, Phase.RUNNING, ""),
-        (18, Phase.ENDED, ""),
-        (29, Phase.RUNNING, ""),  # suspended
-    ],
-)
-def test_phases(job: int, phase: Phase, reason: str) -> None:
-    (row,) = in_queue(job)
-    assert (row.job, row.phase, row.reason, row.hopeless, row.ended) == (str(job), phase, reason, False, None)
-
-
-@pytest.mark.parametrize(
-    ("job", "end"),
-    [
-        (19, EndReason.APP),
-        (20, EndReason.APP),
-        (23, EndReason.OOM),
-        (30, EndReason.NODE),
-        (32, EndReason.TIME),
-    ],
-)
-def test_bad_ends(job: int, end: EndReason) -> None:
-    (row,) = in_queue(job)
-    assert (row.phase, row.ended) == (Phase.ENDED, end)
-
-
-def test_a_node_that_failed_is_named() -> None:
-    (row,) = in_queue(30)
-    assert row.host == "x2"
-
-
-def test_elements_that_wait_are_written_out_even_without_r() -> None:
-    rows = {row.job: row.phase for row in in_queue(24)}
-    assert rows == {
-        "24_0": Phase.RUNNING,
-        "24_1": Phase.RUNNING,
-        "24_2": Phase.PENDING,
-        "24_3": Phase.PENDING,
-        "24_4": Phase.PENDING,
-    }
-
-
-@pytest.mark.parametrize(
-    ("printed", "phase", "end"),
-    [
-        ("PD", Phase.PENDING, None),
-        ("CG", Phase.RUNNING, None),
-        ("CD", Phase.ENDED, None),
-        ("CA", Phase.ENDED, EndReason.CANCELLED),
-        ("OOM", Phase.ENDED, EndReason.OOM),
-        ("CANCELLED by 1000", Phase.ENDED, EndReason.CANCELLED),
-        ("CANCELLED+", Phase.ENDED, EndReason.CANCELLED),
-        ("OUT_OF_ME+", Phase.ENDED, EndReason.OOM),
-        ("OUT_OF_MEM", Phase.ENDED, EndReason.OOM),
-        ("BOOT_FAIL", Phase.ENDED, EndReason.NODE),
-        ("DEADLINE", Phase.ENDED, EndReason.TIME),
-        ("REVOKED", Phase.ENDED, EndReason.LOST),
-        ("PREEMPTED", Phase.ENDED, EndReason.PREEMPTED),
-        ("SPECIAL_EXIT", Phase.PENDING, None),
-        ("STOPPED", Phase.RUNNING, None),
-        ("BEAMED_UP", Phase.UNKNOWN, None),
-        ("", Phase.UNKNOWN, None),
-    ],
-)
-def test_states_in_all_spellings(printed: str, phase: Phase, end: EndReason | None) -> None:
-    (row,) = polled(f"5|{printed}|None||x")
-    assert (row.phase, row.ended, row.state) == (phase, end, printed)
-
-
-@pytest.mark.parametrize(
-    "reason",
-    [
-        *("DependencyNeverSatisfied", "PartitionTimeLimit", "BadConstraints", "InvalidAccount"),
-        *(
-            "QOSMaxWallDurationPerJobLimit",
-            "QOSMaxMemoryPerJob",
-            "AssocMaxCpuPerJobLimit",
-            "QOSMaxGRESPerNode",
-        ),
-    ],
-)
-def test_reasons_that_cannot_heal(reason: str) -> None:
-    (row,) = polled(f"5|PENDING|{reason}||x")
-    assert row.hopeless
-
-
-@pytest.mark.parametrize(
-    "reason",
-    [
-        *("Resources", "Priority", "JobHeldUser", "JobHeldAdmin", "PartitionDown", "QOSMaxJobsPerUserLimit"),
-        *("QOSMaxCpuPerUserLimit", "AssocGrpCpuLimit", "ReqNodeNotAvail, UnavailableNodes:x2", "None"),
-        *("PartitionConfig", "PartitionNodeLimit", "PartitionInactive", "Constraints", "ReservationDeleted"),
-        *("QOSResourceLimit", "MaxCpuPerAccount", "QOSUsageThreshold", "AccountingPolicy"),
-    ],
-)
-def test_reasons_that_may_heal(reason: str) -> None:
-    (row,) = polled(f"5|PENDING|{reason}||x")
-    assert not row.hopeless
-
-
-def test_a_requeued_job_waits_again() -> None:
-    assert [row.requeued for row in in_queue(28)] == [True]
-    (held,) = in_queue(28, 2)
-    assert (held.phase, held.requeued, held.hopeless) == (Phase.PENDING, True, False)
-
-
-def test_one_purged_id_is_an_empty_answer() -> None:
-    assert slurm.polled(recorded(VERSION, "squeue -j 999999")) == []
-    assert slurm.polled(recorded(VERSION, "squeue -h -j 999999,1")) == []
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        Said(None),
-        recorded(VERSION, "squeue -h -j 14", -1),
-        Said(1, "", "slurm_load_jobs error: Socket timed out on send/recv operation"),
-        Said(0, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"),
-    ],
-)
-def test_a_queue_that_cannot_be_reached_says_nothing(said: Said) -> None:
-    answer = slurm.polled(said)
-    assert isinstance(answer, Silence)
-    assert answer.down
-
-
-def test_an_odd_row_of_someone_else_is_skipped() -> None:
-    assert [row.job for row in polled("what\n5|RUNNING|None|n1|a|b\n12+0|RUNNING|None|n|x")] == ["5"]
-    assert isinstance(slurm.polled(Said(0, "Segmentation fault\n")), Silence)
-
-
-# Accounting
-
-
-def test_accounting_is_asked_in_one_command_from_before_the_submission() -> None:
-    begun = datetime(2026, 11, 29, 12, 0, 0).timestamp()
-    assert slurm.accounting(["24_1", "24_2", "7"], begun) == [
-        [
-            *("sacct", "-P", "-n", "-D", "-S", "2026-11-29T11:00:00", "-j", "24,7", "-o"),
-            "JobID,State,ExitCode,Submit,Start,End,NodeList,TotalCPU,MaxRSS,JobName",
-        ]
-    ]
-
-
-def test_the_figures_of_a_job() -> None:
-    account = in_accounting(18)
-    end = datetime(2026, 11, 29, 11, 59, 32).timestamp()
-    assert (account.settled, account.exit_code, account.signal, account.ended) == (True, 0, 0, None)
-    assert (account.end, account.host, account.name) == (end, "x1", "ok")
-    assert account.end - account.start == 3
-    assert account.cpu == pytest.approx(2.569)
-    assert account.memory == 97060 * 1024, "the peak stands in the row of a step"
-
-
-@pytest.mark.parametrize(
-    ("job", "code", "signal", "end"),
-    [
-        (11, 0, 0, EndReason.CANCELLED),
-        (14, 0, 0, EndReason.CANCELLED),
-        (19, 3, 0, EndReason.APP),
-        (20, 0, 9, EndReason.APP),
-        (21, 127, 0, EndReason.APP),
-        (22, 0, 0, EndReason.NEVER_STARTED),  # 0:53, its output folder is missing
-        (23, 0, 0, EndReason.OOM),  # 0:125
-        (30, 0, 0, EndReason.NODE),
-        (32, 0, 0, EndReason.TIME),
-        (36, 7, 0, EndReason.APP),
-    ],
-)
-def test_ends_in_accounting(job: int, code: int, signal: int, end: EndReason) -> None:
-    account = in_accounting(job, -1)
-    assert account.phase is Phase.ENDED
-    assert (account.settled, account.exit_code, account.signal, account.ended) == (True, code, signal, end)
-
-
-def test_elements_are_told_by_their_index_not_by_the_raw_id() -> None:
-    found = accounts(recorded(VERSION, f"sacct -j 24 -P -o {COLUMNS}", 1))
-    assert {job: account.exit_code for job, account in found.items()} == {
-        "24_0": 0,
-        "24_1": 0,
-        "24_2": 3,
-        "24_3": 0,
-    }
-    assert found["24_2"].memory == 3216 * 1024
-
-
-def test_the_peak_is_the_largest_of_all_steps() -> None:
-    rows = "1|COMPLETED|0:0|||2026-11-29T11:59:32|n|00:01||x\n1.batch|COMPLETED|0:0|||||00:01|2M|batch\n"
-    (account,) = slurm.accounted(
-        Said(0, rows + "1.0|COMPLETED|0:0|||||00:01|96996K|true\n1.extern|C|0:0|||||0|1K|e")
-    )
-    assert account.memory == 96996 * 1024
-
-
-def test_of_a_requeued_job_the_last_run_counts() -> None:
-    again = in_accounting(28, more=" -D")
-    assert (again.phase, again.settled, again.exit_code) == (Phase.RUNNING, False, None)
-    failed_node = in_accounting(31, more=" -D")
-    assert (failed_node.phase, failed_node.ended) == (Phase.RUNNING, None)
-
-
-def test_a_final_state_whose_end_is_unknown_is_not_settled() -> None:
-    (early,) = slurm.accounted(
-        Said(0, "5|FAILED|0:0|2026-11-29T11:59:29|2026-11-29T11:59:29|Unknown|x1|||wrap")
-    )
-    assert (early.settled, early.exit_code) == (False, None)
-    (lie,) = slurm.accounted(Said(0, "5|FAILED|0:0|1795952657|1795952658|1795952659|x1|||wrap"))
-    assert (lie.settled, lie.exit_code, lie.end) == (False, None, 1795952659.0)
-
-
-def test_an_array_cancelled_while_it_waits_is_one_row() -> None:
-    found = slurm.accounted(Said(0, "10_[1,4-5]|CANCELLED by 0|0:0||None|2026-11-29T11:44:01||||x"))
-    assert [(one.job, one.ended) for one in found] == [
-        (f"10_{index}", EndReason.CANCELLED) for index in (1, 4, 5)
-    ]
-
-
-def test_accounting_that_lags_says_nothing_of_the_job() -> None:
-    assert slurm.accounted(Said(0, "")) == []
-
-
-@pytest.mark.parametrize(("command", "down"), [("sacct -j 15", True), ("sacct -j 1", False)])
-def test_accounting_that_is_away_or_switched_off_is_silence(command: str, down: bool) -> None:
-    answer = slurm.accounted(recorded(VERSION, command, -1))
-    assert isinstance(answer, Silence)
-    assert answer.down is down
-
-
-def test_times_are_those_of_this_machine_or_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert slurm.environment["SLURM_TIME_FORMAT"] == "%s"
-    monkeypatch.setenv("TZ", "America/New_York")
-    time.tzset()
-    try:
-        (one,) = slurm.accounted(
-            Said(0, "5|COMPLETED|0:0|2026-11-29T11:59:29|1795953569|2026-11-29T12:00:00|x|||w")
-        )
-        assert (one.submit, one.start, one.end) == (1795971569.0, 1795953569.0, 1795971600.0)
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-
-
 # Finding, cancelling, limits
 
 
@@ -562,6 +255,7 @@ def test_the_site_s_largest_array() -> None:
 
 
 # Anything at all
+
 
 texts = st.text(
     alphabet=st.sampled_from('0123456789|_[]%;,.+- \n\tCANCELLED by:RUNNING{}"<>=É'), max_size=200
