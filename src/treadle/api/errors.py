@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from treadle.base.errors import UserError, WorkflowError
 from treadle.base.place import Diagnostic
 from treadle.rules.file.read import without_rules
+from treadle.rules.file.understood import Understood
 from treadle.rules.schema import Workflow
 
 # What may only seem wrong because rules are left out whose outputs would have been found instead.
 _DOUBTFUL = frozenset(
     {"ambiguous-match", "bad-file-name", "bad-value", "join-empty", "unknown-rule", "unknown-step"}
 )
+
+
+def with_texts(
+    error: WorkflowError, known: Understood | None, look: Callable[[Workflow], object]
+) -> WorkflowError:
+    """The error, with what `look` finds wrong with the texts of those rules that do not hang on it.
+
+    `known` is None where there is no telling which these are.
+    """
+    if known is None:
+        return error
+    try:
+        look(known.workflow)
+    except WorkflowError as another:
+        certain = [one for one in known.certain(another.diagnostics) if one.code not in _DOUBTFUL]
+        return _joined(error, certain)
+    return error
 
 
 def with_the_rest(
@@ -33,6 +51,12 @@ def with_the_rest(
             sound = without_rules(sound, more) if more and isinstance(another, WorkflowError) else None
         else:
             break
+    return _joined(error, found)
+
+
+def _joined(error: WorkflowError, more: Iterable[Diagnostic]) -> WorkflowError:
+    """The error with further findings, by their places; each once."""
+    found = dict.fromkeys((*error.diagnostics, *more))
     if len(found) == len(error.diagnostics):
         return error
     file = error.diagnostics[0].place.file

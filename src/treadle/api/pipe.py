@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from treadle.api.cluster import choose_client, with_cluster_checked
-from treadle.api.errors import with_the_rest
+from treadle.api.errors import with_texts, with_the_rest
 from treadle.api.modules import rules_of_modules
 from treadle.api.view import (
     Planned,
@@ -33,8 +33,8 @@ from treadle.plan.build import build
 from treadle.plan.select import select
 from treadle.plan.task import Draft, ScheduledPlan
 from treadle.records.past import Past, load_past
-from treadle.rules.expand.expand import Expansion, expand
-from treadle.rules.file.read import ReadOptions, read, read_sound, without_rules
+from treadle.rules.expand.expand import Expansion, expand, look_at_texts
+from treadle.rules.file.read import ReadOptions, read, read_again, without_rules
 from treadle.rules.pattern.listing import DiskListing
 from treadle.rules.schema import Workflow
 from treadle.rules.selection import parse_selection
@@ -109,7 +109,9 @@ def plan_of(request: Request) -> Planned:
         workflow = _read(file, options, dict(request.declared))
         _check_options(workflow, request)
     except WorkflowError as error:
-        raise with_the_rest(error, read_sound(file, options), go_on) from None
+        again = read_again(file, options)
+        more = with_texts(error, again.understood, lambda known: look_at_texts(known, listing))
+        raise with_the_rest(more, again.workflow or again.sound, go_on) from None
     workflow = with_cluster_checked(workflow)
     modules = _modules(workflow, request, workdir)
     if modules is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rules_world import error, errors, tasks
 
-from treadle.rules.file.read import ReadOptions, read_sound, read_text
+from treadle.rules.file.read import ReadOptions, read_again, read_text
 from treadle.rules.schema import Rule
 
 HEAD = '[workflow]\nname = "w"\nstrict_shell = true\n'
@@ -156,6 +156,6 @@ def test_what_extends_a_wrong_rule_is_left_out_when_the_others_are_looked_at(tmp
         + child(name="x", parent="child")
         + '[[rules]]\nname = "other"\noutput = ["o"]\nshell = "true"\n'
     )
-    sound = read_sound(str(file), ReadOptions())
+    sound = read_again(str(file), ReadOptions()).sound
     assert sound is not None
     assert [rule.name for rule in sound.rules] == ["other"]

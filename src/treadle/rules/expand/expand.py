@@ -46,7 +46,7 @@ from treadle.rules.selection import EVERYTHING, Selection
 from treadle.rules.sources.pairs import samples_of_pairs
 from treadle.rules.toml.section import Findings
 
-__all__ = ["Expansion", "RuleInfo", "expand"]
+__all__ = ["Expansion", "RuleInfo", "expand", "look_at_texts"]
 
 
 def expand(
@@ -65,6 +65,11 @@ def expand(
     OptionError when it is the selection that is.
     """
     return _Expander(workflow, listing, selection, lenient, found).expansion()
+
+
+def look_at_texts(workflow: Workflow, listing: Listing) -> None:
+    """Read the texts of all rules, and make no tasks of them. Raises WorkflowError with all that is wrong."""
+    _Expander(workflow, listing, EVERYTHING, lenient=True).texts()
 
 
 class _Expander:
@@ -86,6 +91,13 @@ class _Expander:
         ghosts = not selection.narrows
         self.finder = Finder(listing, self.findings, tell_ghosts=ghosts, lenient=lenient)
         self.trip = Trip(self.finder, self.findings, replaced=selection.replaced)
+
+    def texts(self) -> None:
+        ground = self._ground()
+        found = hunts(self.workflow, ground.paths, self.findings)
+        self._read(
+            self.workflow.rules, self._with_found(self._with_sources(ground, [*map(empty_source, found)]))
+        )
 
     def expansion(self) -> Expansion:
         ground = self._ground()

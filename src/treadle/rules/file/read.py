@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,6 +45,9 @@ from treadle.rules.toml.kinds import VARIABLE, text
 from treadle.rules.toml.section import LONGEST_NAME, Findings, Section, clip
 from treadle.rules.toml.tables import Tables
 
+if TYPE_CHECKING:
+    from treadle.rules.file.understood import Understood
+
 
 class ReadOptions(Struct, frozen=True, kw_only=True):
     """How a file is read.
@@ -67,12 +71,14 @@ class ReadOptions(Struct, frozen=True, kw_only=True):
 class Reading(Struct, frozen=True):
     """What came of a file: the workflow (None where it has errors), and all findings, by line.
 
-    `sound` is the workflow without the rules that have errors, where all errors stand in rules.
+    `sound` is the workflow without the rules that have errors, where all errors stand in rules; `understood`
+    has the rules whose texts can be looked at, wherever they stand.
     """
 
     workflow: Workflow | None
     findings: tuple[Diagnostic, ...]
     sound: Workflow | None = None
+    understood: Understood | None = None
 
 
 def read(file: str, options: ReadOptions | None = None) -> Workflow:
@@ -85,13 +91,10 @@ def read(file: str, options: ReadOptions | None = None) -> Workflow:
     return _finished(examine(document, _folder(file), options or ReadOptions()))
 
 
-def read_sound(file: str, options: ReadOptions) -> Workflow | None:
-    """What `read` could understand of a file in which only rules are wrong: the workflow without these.
-
-    None where something else is wrong. Raises WorkflowError for a file that cannot be parsed.
-    """
-    reading = examine(load(file), _folder(file), options)
-    return reading.workflow or reading.sound
+def read_again(file: str, options: ReadOptions) -> Reading:
+    """What `read` could understand of a file that it refused. Raises WorkflowError for one that cannot be
+    parsed."""
+    return examine(load(file), _folder(file), options)
 
 
 def read_text(
@@ -128,7 +131,11 @@ def examine(document: Document, folder: str, options: ReadOptions) -> Reading:
     found = _told(findings.found, document.file, options.strict)
     errors = [one for one in found if one.severity is Severity.ERROR]
     if errors:
-        return Reading(None, found, without_rules(workflow, errors))
+        from treadle.rules.file.understood import understood  # only where something is wrong
+
+        config = document.values.get("config")
+        seen = understood(workflow, errors, document.file, config if isinstance(config, dict) else {})
+        return Reading(None, found, without_rules(workflow, errors), seen)
     return Reading(replace(workflow, warnings=found), found)
 
 
