@@ -1,15 +1,17 @@
-"""What tests of several folders share: how examples are drawn, and an S3-speaking server, started once."""
+"""What tests of several folders share: how examples are drawn, an S3-speaking server, small file systems."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import pathlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import hypothesis
 import pytest
 
+from mounts import Mount, mounts, small_disk
 from s3_world import BUCKET, settings, start_server
 
 # A busy machine is no failure. CI draws the same examples each time: what it says is about the change;
@@ -52,3 +54,16 @@ def s3(s3_port: int, monkeypatch: pytest.MonkeyPatch) -> str:
     for name, value in settings(s3_port).items():
         monkeypatch.setenv(name, value)
     return f"s3://{BUCKET}"
+
+
+@pytest.fixture
+def mount(tmp_path: pathlib.Path) -> Iterator[Mount]:
+    """Mounts a file system below the test's folder, and takes it away in the end."""
+    with mounts(tmp_path) as act:
+        yield act
+
+
+@pytest.fixture
+def tiny(mount: Mount) -> pathlib.Path:
+    """A file system of 64 KiB."""
+    return small_disk(mount, "tiny", "64k")

@@ -7,12 +7,13 @@ import os
 import pathlib
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
 from story_folder import TREADLE
 from story_trouble import host, mortal, none_left, until
+
+from mounts import Mount, small_disk
 
 FLOW = """
 [[rules]]
@@ -34,36 +35,6 @@ def flow(folder):
     folder.flow(FLOW)
     folder.write("in.txt", "in\n")
     return folder
-
-
-Mount = Callable[..., pathlib.Path]
-
-
-@pytest.fixture
-def mount(tmp_path: pathlib.Path) -> Iterator[Mount]:
-    """Mounts a file system below the test's folder, and takes it away in the end."""
-    mounted: list[pathlib.Path] = []
-
-    def act(name: str, *words: str) -> pathlib.Path:
-        where = tmp_path / name
-        where.mkdir()
-        try:
-            done = subprocess.run(["mount", *words, str(where)], capture_output=True, text=True)
-        except FileNotFoundError:
-            pytest.skip("there is no mount here")
-        if done.returncode:
-            pytest.skip(f"mounting is not allowed here: {done.stderr.strip()}")
-        mounted.append(where)
-        return where
-
-    yield act
-    for where in mounted:
-        subprocess.run(["umount", "--lazy", str(where)], check=True)
-
-
-def small_disk(folder, mount: Mount, size: str):
-    """A folder on a file system of its own, so large and no larger."""
-    return type(folder)(mount("disk", "-t", "tmpfs", "-o", f"size={size}", "none"))
 
 
 def fill(folder) -> pathlib.Path:
@@ -131,7 +102,7 @@ def test_an_output_folder_that_may_not_be_written_fails_its_task_alone(flow):
 
 
 def test_a_disk_that_is_full_from_the_start_is_told_and_nothing_stays_behind(folder, mount):
-    disk = small_disk(folder, mount, "1m")
+    disk = type(folder)(small_disk(mount, "disk", "1m"))
     disk.flow(FLOW)
     disk.write("in.txt", "in\n")
     disk.write("go", "")
@@ -146,7 +117,7 @@ def test_a_disk_that_is_full_from_the_start_is_told_and_nothing_stays_behind(fol
 
 def test_a_task_that_fills_the_disk_waits_for_space_and_goes_on(folder, mount):
     """One look at the disk, which comes after ten seconds."""
-    disk = small_disk(folder, mount, "40m")
+    disk = type(folder)(small_disk(mount, "disk", "40m"))
     disk.flow(
         """
         [[rules]]
@@ -175,7 +146,7 @@ def test_a_task_that_fills_the_disk_waits_for_space_and_goes_on(folder, mount):
 
 def test_what_could_not_be_recorded_on_a_full_disk_is_run_again(folder, mount):
     """The journal cannot be written: nothing new starts. Whoever ends the run need not wait for space."""
-    disk = small_disk(folder, mount, "20m")
+    disk = type(folder)(small_disk(mount, "disk", "20m"))
     text = "cat {input} > {output}; cat /dev/zero > hog || true; touch full #" + 5000 * "x"
     disk.flow(FLOW.replace('shell = "cat {input} > {output}"', f'shell = "{text}"'))
     disk.write("in.txt", "in\n")
@@ -271,7 +242,7 @@ def test_a_current_folder_that_was_removed_is_told(folder, words):
 
 
 def test_a_private_folder_that_fills_its_disk_is_told_of_and_makes_room(folder, mount: Mount):
-    disk = mount("node", "-t", "tmpfs", "-o", "size=24m", "none")
+    disk = small_disk(mount, "node", "24m")
     folder.flow("""
         [[rules]]
         name = "r"

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 from story_steps import Calls, put, run_script
 from story_trouble import mortal
 
+from mounts import Mount, small_disk
 from treadle import StepRunner, StepSpec
 from treadle.api.pipe import Request
 from treadle.api.step_paths import step_paths
 
 
 @pytest.fixture
-def small(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
-    """A file system of 2 MB."""
-    where = tmp_path / "small"
-    where.mkdir()
-    try:
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(where)], check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no mount here")
-    if done.returncode:
-        pytest.skip("mounting is not allowed here")
-    yield where
-    subprocess.run(["umount", "--lazy", str(where)], check=True)
+def small(mount: Mount) -> pathlib.Path:
+    return small_disk(mount, "small", "2m")
 
 
 def test_a_full_disk_is_said_and_waited_for_and_ctrl_c_ends_the_wait(small: pathlib.Path) -> None:

@@ -35,7 +35,6 @@ ODD = [
     "!",
     "~",
 ]
-root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a file system of its own")
 
 
 @pytest.fixture(params=SHELLS)
@@ -326,32 +325,19 @@ def test_of_many_starts_at_once_one_runs(job):
     assert (job.work / "count").read_text() == "x\n"
 
 
-@pytest.fixture
-def small(tmp_path):
-    """A file system of 64 KiB."""
-    place = tmp_path / "small"
-    place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place]).returncode:
-        pytest.skip("cannot mount here")
-    yield place
-    subprocess.run(["umount", "-l", place], check=True)
-
-
-@root_only
-def test_a_full_disk_is_no_success(small, tmp_path):
-    job = Job(small / "w")
+def test_a_full_disk_is_no_success(tiny):
+    job = Job(tiny / "w")
     job.write(JobElement(submissions=(job.submission(1, "sh", "-c", "cat /dev/zero >fill; true"),)))
     assert job.run() == 73
     witness = look_for_exit(job.folder, 1)
     assert (witness.exit, witness.starts) == (None, 1)
 
 
-@root_only
-def test_a_folder_that_cannot_be_written_is_no_success(small):
-    job = Job(small / "w")
+def test_a_folder_that_cannot_be_written_is_no_success(tiny):
+    job = Job(tiny / "w")
     job.write(JobElement(submissions=(job.submission(1, "sh", "-c", "true"),)))
     with open("/dev/null", "r+") as nothing:
-        subprocess.run(["mount", "-o", "remount,ro", small], check=True)
+        subprocess.run(["mount", "-o", "remount,ro", tiny], check=True)
         process = subprocess.run([*job.shell, job.folder.script], stderr=nothing)
     assert process.returncode == 74
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,24 +13,6 @@ from treadle.base.errors import DiskError
 from treadle.records.append import Appender
 from treadle.records.event import Event
 from treadle.records.journal import Journal, read_journal
-
-
-@pytest.fixture
-def tiny(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB."""
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
-    try:
-        done = subprocess.run(mount, capture_output=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no mount command here")
-    if done.returncode:
-        pytest.skip("only root can mount a tiny tmpfs to be filled")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=False)
 
 
 def events(n: int) -> list[Event]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from records_story import fresh, journaled
 
+from mounts import Mount
 from treadle.base.errors import DiskError, RecordError
 from treadle.base.layout import StateFolder
 from treadle.records.past import load_past
@@ -108,19 +108,8 @@ def test_a_folder_without_permission_is_told_with_the_way_out(tmp_path: Path) ->
         prepare(state)
 
 
-def test_a_file_system_that_is_read_only_is_told_with_the_way_out(tmp_path: Path) -> None:
-    place = tmp_path / "ro"
-    place.mkdir()
-    try:
-        mount = ["mount", "-t", "tmpfs", "-o", "size=64k,ro", "tmpfs", str(place)]
-        done = subprocess.run(mount, capture_output=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no mount command here")
-    if done.returncode:
-        pytest.skip("only root can mount a read-only tmpfs")
-    try:
-        with pytest.raises(DiskError, match=rf"{place}.*[Rr]ead-only") as caught:
-            prepare(StateFolder(str(place)))
-        assert caught.value.diagnostics[0].hint
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=False)
+def test_a_file_system_that_is_read_only_is_told_with_the_way_out(mount: Mount) -> None:
+    place = mount("ro", "-t", "tmpfs", "-o", "size=64k,ro", "none")
+    with pytest.raises(DiskError, match=rf"{place}.*[Rr]ead-only") as caught:
+        prepare(StateFolder(str(place)))
+    assert caught.value.diagnostics[0].hint

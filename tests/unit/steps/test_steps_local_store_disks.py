@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,24 +14,6 @@ from treadle.base.layout import ArtifactPlaces
 from treadle.steps.local_store import LocalStore
 from treadle.steps.owner import this_owner
 from treadle.steps.record import ArtifactRecord, ArtifactState, Seen
-
-
-@pytest.fixture
-def tiny(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB."""
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
-    try:
-        done = subprocess.run(mount, capture_output=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("there is no mount command here")
-    if done.returncode:
-        pytest.skip("only root can mount a tiny tmpfs to be filled")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=False)
 
 
 @pytest.mark.parametrize("wanted", [False, True])
