@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import tempfile
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_rules_read_lines_property import documents
+from toml_documents import documents
 
 from treadle.api.pipe import Request, plan_of
 from treadle.base.errors import UserError, WorkflowError
@@ -113,5 +112,13 @@ def test_keys_of_a_rule_come_in_the_order_of_the_format(keys: list[str]) -> None
 @given(st.text(alphabet="ab=.[]{}\"'#\\\n ,1-é", max_size=60))
 @settings(max_examples=150, deadline=None)
 def test_what_is_no_toml_is_refused_by_its_place(text: str) -> None:
-    with contextlib.suppress(WorkflowError):
-        formatted(text, "f")
+    try:
+        said = tomli.loads(text)
+    except tomli.TOMLDecodeError:
+        with pytest.raises(WorkflowError) as refused:
+            formatted(text, "f")
+        (one,) = refused.value.diagnostics
+        assert one.place.file == "f"
+        assert 1 <= one.place.line <= text.count("\n") + 1
+    else:
+        assert tomli.loads(formatted(text, "f")) == said
