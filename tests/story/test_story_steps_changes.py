@@ -181,11 +181,7 @@ def test_a_step_runs_again_when_its_input_changed_and_all_below_is_cut_off_by_co
     assert runner.run([top]).counts == {"succeeded": 3}
     assert runner.run([top]).counts == {"up_to_date": 3}
     file.write_text("one\nother noise, of no effect\n")
-    report = runner.run([top])
-    assert report.counts == {"succeeded": 1, "unchanged": 1, "up_to_date": 1} or report.counts == {
-        "succeeded": 1,
-        "unchanged": 2,
-    }
+    assert runner.run([top]).counts == {"succeeded": 1, "unchanged": 2}
     assert calls.names == ["read", "middle", "top", "read"]
     file.write_text("two\n")
     runner.run([top])
