@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -210,10 +210,10 @@ def _tried(trip: Callable[[Sequence[Reached]], View], some: Sequence[Reached]) -
         return None, str(error)
 
 
-def append_plan(path: str, text: bytes) -> None:
+def append_plan(path: str, text: Iterable[bytes]) -> None:
     """Add the plan of a further round to the file of the run. Raises nothing: a record for people only."""
     try:
         with open(path, "ab") as file:
-            file.write(text)
+            file.writelines(text)
     except OSError:
         pass

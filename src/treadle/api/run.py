@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -323,9 +323,12 @@ def _grower(view: View, folder: RunFolder, mask: Mask) -> Grower | None:
     return Regrowth(view, folder.run, note) if open_checkpoints(view) else None
 
 
-def _plan_json(head: dict[str, Any], plan: ScheduledPlan, mask: Mask) -> bytes:
-    text = b"".join(piece.encode() for piece in plan_texts(head, plan))
-    return msgspec.json.encode(mask.within(msgspec.json.decode(text))) + b"\n" if mask else text
+def _plan_json(head: dict[str, Any], plan: ScheduledPlan, mask: Mask) -> Iterable[bytes]:
+    """The text of a plan, in pieces."""
+    pieces = (piece.encode() for piece in plan_texts(head, plan))
+    if not mask:
+        return pieces
+    return (msgspec.json.encode(mask.within(msgspec.json.decode(b"".join(pieces)))), b"\n")
 
 
 def _drive_options(options: RunOptions, view: View) -> DriveOptions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterable
 
 from msgspec import Struct
 
@@ -91,18 +92,21 @@ def read_regular(path: str) -> bytes:
         return file.read()
 
 
-def write_whole(path: str, data: bytes, mode: int = 0o666, *, durable: bool = False) -> None:
+def write_whole(
+    path: str, data: bytes | Iterable[bytes], mode: int = 0o666, *, durable: bool = False
+) -> None:
     """Write a file aside, then rename it into place: a reader sees the old one or the whole new one.
 
-    `mode` is narrowed by the umask. `durable` waits until it is on the disk. A symbolic link at `path`
-    is replaced, not followed. Raises `DiskError`; nothing is left behind then.
+    `data` may come in pieces. `mode` is narrowed by the umask. `durable` waits until it is on the disk. A
+    symbolic link at `path` is replaced, not followed. Raises `DiskError`; nothing is left behind then.
     """
     folder = os.path.dirname(path)
     aside = os.path.join(folder, f".treadle-{os.urandom(6).hex()}")
     try:
         fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:
-            _write_all(fd, data)
+            for piece in (data,) if isinstance(data, bytes) else data:
+                _write_all(fd, piece)
             if durable:
                 os.fsync(fd)
         finally:

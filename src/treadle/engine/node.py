@@ -11,6 +11,7 @@ from msgspec import Struct
 from treadle.decide.reason import Answer, OutputNeeded
 from treadle.engine.budget import Demand
 from treadle.engine.retry import Tally
+from treadle.plan.sequence import WORTH_SHARING
 from treadle.plan.task import Resources, ScheduledTask
 from treadle.records.event import End, Outcome
 
@@ -74,7 +75,7 @@ class Node:
         self.answer = answer
         self.state: State | End = State.WAITING
         self.missing = 0
-        self.dependents: list[Node] = []
+        self.dependents: list[Node] | tuple[Node, ...] = []  # a tuple where several nodes share them
         self.depth = 0
         self.rank = 0
         self.must = not answer.may_cut_off
@@ -142,14 +143,41 @@ def link(nodes: Mapping[str, Node], fresh: Iterable[Node]) -> None:
     A need without a node is one that is up to date or skipped: it is met. One that has failed counts as
     missing until it is told to those that need it.
     """
+    together: dict[int, list[Node]] = {}  # those that share many needs
     for node in fresh:
         node.lost, node.partial = _NOTHING_LOST, None
+        if len(node.task.needs) > WORTH_SHARING:
+            together.setdefault(id(node.task.needs), []).append(node)
+            continue
         for need in node.task.needs:
             upstream = nodes.get(need)
             if upstream is not None:
-                upstream.dependents.append(node)
-                if type(upstream.state) is State or upstream.state in _FAILED:
-                    node.missing += 1
+                _tie(upstream, (node,))
+                node.missing += _is_missing(upstream)
+    for some in map(tuple, together.values()):
+        missing = 0
+        for need in some[0].task.needs:
+            upstream = nodes.get(need)
+            if upstream is not None:
+                _tie(upstream, some)
+                missing += _is_missing(upstream)
+        for node in some:
+            node.missing += missing
+
+
+def _is_missing(upstream: Node) -> bool:
+    return type(upstream.state) is State or upstream.state in _FAILED
+
+
+def _tie(upstream: Node, some: tuple[Node, ...]) -> None:
+    """More nodes depend on `upstream`. Several are shared with all that they need, where it has no others."""
+    known = upstream.dependents
+    if not known and len(some) > 1:
+        upstream.dependents = some
+    elif type(known) is list:
+        known += some
+    else:
+        upstream.dependents = [*known, *some]
 
 
 def join(
@@ -169,7 +197,7 @@ def join(
                 lost.append((node, need))
                 break
             if type(state) is State and upstream is not None:
-                upstream.dependents.append(node)
+                _tie(upstream, (node,))
                 node.missing += need not in dormant
             elif state is End.CANCELLED:
                 node.missing += 1  # the run is being stopped: nothing starts any more
@@ -179,18 +207,33 @@ def join(
 def rank(nodes: dict[str, Node], first: int = 0) -> dict[int, Node]:
     """Nodes by their `rank`, which is set here: by priority, then batch, then critical path, then id.
 
-    The critical path is counted in tasks. `nodes` come in plan order, so one walk back is enough. `first` is
-    how many nodes were ranked before: those of an earlier batch go first at equal priority.
+    The critical path is counted in tasks. `nodes` come in plan order. `first` is how many nodes were ranked
+    before: those of an earlier batch go first at equal priority.
     """
-    for node in reversed(nodes.values()):
-        depth = node.depth + 1
-        for need in node.task.needs:
-            upstream = nodes.get(need)
-            if upstream is not None and upstream.depth < depth:
-                upstream.depth = depth
+    _measure(nodes)
     ranked = sorted(nodes.values(), key=lambda node: (-node.task.policy.priority, -node.depth, node.task.id))
     found = {}
     for at, node in enumerate(ranked, first):
         node.rank = at - node.task.policy.priority * _A_PRIORITY
         found[node.rank] = node
     return found
+
+
+def _measure(nodes: dict[str, Node]) -> None:
+    """Set the `depth` of nodes in plan order, in one walk back. Many needs that several nodes share are
+    followed once, from the first of these."""
+    leaders: dict[int, Node] = {}
+    for node in nodes.values():
+        if len(node.task.needs) > WORTH_SHARING:
+            leaders.setdefault(id(node.task.needs), node)
+    deepest: dict[int, int] = {}
+    for node in reversed(nodes.values()):
+        depth, needs = node.depth + 1, node.task.needs
+        if (leader := leaders.get(id(needs))) is not None:
+            depth = deepest[id(needs)] = max(depth, deepest.get(id(needs), 0))
+            if leader is not node:
+                continue
+        for need in needs:
+            upstream = nodes.get(need)
+            if upstream is not None and upstream.depth < depth:
+                upstream.depth = depth

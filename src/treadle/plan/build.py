@@ -11,12 +11,11 @@ from treadle.plan.lengths import check_lengths
 from treadle.plan.nodes import Nodes, numbered
 from treadle.plan.notice import note_likeness, note_logs, note_missing
 from treadle.plan.refuse import check_depends, check_outputs, check_pools, tell_cycles
-from treadle.plan.sequence import Needs, with_barriers, without_barriers
+from treadle.plan.sequence import WORTH_SHARING, Needs, behind_barriers, with_barriers, without_barriers
 from treadle.plan.spellings import check_spellings, place_in
 from treadle.plan.task import Ceilings, Draft, ExecutionGroup, ScheduledPlan, ScheduledTask
 from treadle.plan.waits import Waits, add_waits
 
-_WORTH_SHARING = 8
 _NOBODY: frozenset[str] = frozenset()
 
 
@@ -53,9 +52,11 @@ def build(
     waits = add_waits(nodes, edges.needs)
     check_spellings(nodes, made, edges.sources, protected, roots, findings)
     check_lengths(nodes, made, edges.sources, findings)
-    needs = with_barriers(nodes, edges.needs, sequences)
+    needs = with_barriers(nodes, behind_barriers(edges.needs), sequences)
     order = topological(needs, _rank(nodes, len(needs)))
     if len(order) < len(needs):
+        needs = with_barriers(nodes, edges.needs, sequences)  # the shortest circle counts tasks alone
+        order = topological(needs, _rank(nodes, len(needs)))
         found = [without_barriers(one, len(nodes.ids)) for one in cycles(needs, order)]
         tell_cycles(nodes, made, found, sequences, findings)
     findings.stop()
@@ -105,7 +106,7 @@ def _tasks(nodes: Nodes, edges: Edges, waits: Waits, order: Sequence[int]) -> di
     for number in order:
         needs = edges.needs[number]
         names = shared.get(id(needs)) or tuple(map(nodes.ids.__getitem__, needs))
-        if len(needs) > _WORTH_SHARING:
+        if len(needs) > WORTH_SHARING:
             shared[id(needs)] = names
         if number in edges.earlier:
             names = tuple(sorted((*names, *edges.earlier[number])))

@@ -126,26 +126,26 @@ class _After:
         self._tasks: dict[str, list[int]] = {}
         for number, draft in nodes.live():
             self._tasks.setdefault(draft.rule, []).append(number)
-        self._known: dict[tuple[str, ...], tuple[tuple[int, ...], frozenset[str]]] = {}
+        self._known: dict[tuple[str, ...], tuple[tuple[int, ...], frozenset[int], frozenset[str]]] = {}
 
     def join(
         self, number: int, its: tuple[int, ...], rules: tuple[str, ...]
     ) -> tuple[tuple[int, ...], frozenset[str]]:
         """All that the node needs, and the ids of those that it needs for its `depends_on` alone.
 
-        Tasks that need nothing else share one tuple and one set.
+        Tasks that need nothing else share one tuple, and those that read nothing of these share one set.
         """
-        members, names = self._members(rules)
-        if not its and self._ids[number] not in names:
-            return members, names
-        alone = set(members).difference(its, (number,))
+        members, numbers, names = self._members(rules)
+        if number not in numbers and numbers.isdisjoint(its):
+            return tuple(sorted((*members, *its))) if its else members, names
+        alone = numbers.difference(its, (number,))
         return tuple(sorted(alone.union(its))), frozenset(map(self._ids.__getitem__, alone))
 
-    def _members(self, rules: tuple[str, ...]) -> tuple[tuple[int, ...], frozenset[str]]:
+    def _members(self, rules: tuple[str, ...]) -> tuple[tuple[int, ...], frozenset[int], frozenset[str]]:
         known = self._known.get(rules)
         if known is None:
             numbers = sorted({number for rule in rules for number in self._tasks.get(rule, ())})
-            known = tuple(numbers), frozenset(map(self._ids.__getitem__, numbers))
+            known = tuple(numbers), frozenset(numbers), frozenset(map(self._ids.__getitem__, numbers))
             self._known[rules] = known
         return known
 

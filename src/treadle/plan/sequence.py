@@ -1,11 +1,12 @@
 """Execution groups in the graph: between the tasks of one rule and those of the next stands one barrier.
 
-So an order between n and m tasks costs n + m edges. Barriers are numbered behind all tasks; they order the
-plan and show circles, and are gone when the plan is made.
+So an order between n and m tasks costs n + m edges; and so do needs that many tasks share. Barriers are
+numbered behind all tasks; they order the plan and show circles, and are gone when the plan is made.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -13,6 +14,8 @@ from treadle.plan.nodes import Nodes
 from treadle.plan.task import ExecutionGroup
 
 Needs = list[tuple[int, ...]]
+
+WORTH_SHARING = 8  # needs, from which on it is looked whether several tasks have the same
 
 
 def with_barriers(nodes: Nodes, needs: Needs, groups: Iterable[ExecutionGroup]) -> Needs:
@@ -32,6 +35,24 @@ def with_barriers(nodes: Nodes, needs: Needs, groups: Iterable[ExecutionGroup]) 
             for number in members.get(following, ()):
                 found[number] = (*found[number], barrier)
             before = (barrier,)
+    return found
+
+
+def behind_barriers(needs: Needs) -> Needs:
+    """The same needs, many that several nodes share behind one barrier: so n tasks after a rule of m cost
+    n + m edges, too. The same list where there are none."""
+    many = {number: its for number, its in enumerate(needs) if len(its) > WORTH_SHARING}
+    if not many:
+        return needs
+    sharing = Counter(map(id, many.values()))
+    found = list(needs)
+    barriers: dict[int, int] = {}
+    for number, its in many.items():
+        if sharing[id(its)] > 1:
+            barrier = barriers.setdefault(id(its), len(found))
+            if barrier == len(found):
+                found.append(its)
+            found[number] = (barrier,)
     return found
 
 

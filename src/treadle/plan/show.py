@@ -12,12 +12,14 @@ from msgspec.structs import astuple
 
 from treadle.base.digest import blake2b
 from treadle.plan.environment import Environment
+from treadle.plan.sequence import WORTH_SHARING
 from treadle.plan.task import Call, Resources, ScheduledPlan, ScheduledTask
 from treadle.plan.tokens import shown
 
 SCHEMA = 1
 _RECIPE = "treadle plan 1"
-_AT_A_TIME = 1000
+_AT_A_TIME = 1000  # tasks, on which the digest hangs
+_IN_A_PIECE = 100
 _DEFAULTS: dict[type[Struct], tuple[Any, ...]] = {}
 
 
@@ -48,7 +50,7 @@ def plan_texts(head: dict[str, Any], plan: ScheduledPlan) -> Iterator[str]:
     encode = Encoder().encode
     yield encode(head).decode()[:-1] + ',"tasks":['
     tasks, divider = task_objects(plan), ""
-    while some := list(islice(tasks, _AT_A_TIME)):
+    while some := list(islice(tasks, _IN_A_PIECE)):
         yield divider + encode(some).decode()[1:-1]
         divider = ","
     yield "]}\n"
@@ -56,7 +58,7 @@ def plan_texts(head: dict[str, Any], plan: ScheduledPlan) -> Iterator[str]:
 
 def task_objects(plan: ScheduledPlan) -> Iterator[dict[str, Any]]:
     """The tasks of `plan_object`, one by one: of a large plan, all at once would take much memory."""
-    known: dict[int, dict[str, Any]] = {}
+    known: dict[int, Any] = {}
     return (_task_object(plan.tasks[task], known) for task in plan.order)
 
 
@@ -68,14 +70,14 @@ def digest(plan: ScheduledPlan) -> str:
     """
     encoder = Encoder(order="deterministic")
     summed = blake2b(encoder.encode((_RECIPE, plan.name, plan.pools)), digest_size=32)
-    known: dict[int, dict[str, Any]] = {}
+    known: dict[int, Any] = {}
     for start in range(0, len(plan.order), _AT_A_TIME):
         some = plan.order[start : start + _AT_A_TIME]
         summed.update(encoder.encode([_canonical(plan.tasks[task], known) for task in some]))
     return summed.hexdigest()
 
 
-def _canonical(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
+def _canonical(task: ScheduledTask, known: dict[int, Any]) -> dict[str, Any]:
     row = _fields(task)
     if task.call is None:
         row["command"] = _fields(task.command)
@@ -101,7 +103,7 @@ def _defaults(kind: type[Struct]) -> tuple[Any, ...]:
     return (NODEFAULT,) * (len(kind.__struct_fields__) - len(given)) + given
 
 
-def _task_object(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
+def _task_object(task: ScheduledTask, known: dict[int, Any]) -> dict[str, Any]:
     """What every task has, then what this one sets. A step has a call and no command."""
     command = task.command
     found: dict[str, Any] = {
@@ -133,7 +135,7 @@ def _task_object(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[
         "env": {name: shown(text) for name, text in command.env},
         "secrets": command.secrets,
         "ancient": sorted(task.ancient),
-        "ordered": sorted(task.ordered),
+        "ordered": _sorted(task.ordered, known),
         "temporary": task.temporary,
         "protected": task.protected,
         "log": task.log,
@@ -150,7 +152,15 @@ def _task_object(task: ScheduledTask, known: dict[int, dict[str, Any]]) -> dict[
     return found
 
 
-def _environment(one: Environment | None, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
+def _sorted(names: frozenset[str], known: dict[int, Any]) -> list[str]:
+    """The names in order, which takes long where there are many: once for all the tasks that share them."""
+    if len(names) <= WORTH_SHARING:
+        return sorted(names)
+    found: list[str] = known.get(id(names)) or known.setdefault(id(names), sorted(names))
+    return found
+
+
+def _environment(one: Environment | None, known: dict[int, Any]) -> dict[str, Any]:
     """What the command runs in, with the text that enters it: `"$@"` stands for the command there."""
     if one is None:
         return {}
@@ -179,12 +189,12 @@ def _call(call: Call) -> dict[str, Any]:
     return found
 
 
-def _resources(resources: Resources, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
+def _resources(resources: Resources, known: dict[int, Any]) -> dict[str, Any]:
     said = _said(resources, known)
     return {**said, "groups": dict(resources.groups)} if resources.groups else said
 
 
-def _said(value: Struct, known: dict[int, dict[str, Any]]) -> dict[str, Any]:
+def _said(value: Struct, known: dict[int, Any]) -> dict[str, Any]:
     """What a struct sets, structs in it too; made once for all the tasks that share the struct."""
     said = known.get(id(value))
     if said is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Self
 
 from treadle.base.errors import DiskError
@@ -18,6 +19,7 @@ from treadle.records.past import Past, journaled_runs
 
 SMALL = 1 << 20  # bytes up to which nobody minds lines that are superseded
 _MANY = 256
+_AT_ONCE = 1000  # lines that are encoded before they are written
 _CHUNK = 4 << 20  # bytes that wait in memory at most, unless the disk refuses
 
 
@@ -130,7 +132,14 @@ def compact(path: str, past: Past, lines: int, *, small: int | None = None) -> b
 
 
 def _write(path: str, lines: Iterable[Line]) -> None:
-    write_whole(path, HEAD + encode_checkpoint(lines), durable=True)
+    write_whole(path, _pieces(lines), durable=True)
+
+
+def _pieces(lines: Iterable[Line]) -> Iterator[bytes]:
+    yield HEAD
+    rest = iter(lines)
+    while some := list(islice(rest, _AT_ONCE)):
+        yield encode_checkpoint(some)
 
 
 def append_missing(checkpoint: Checkpoint, lines: Sequence[Line], known: Sequence[Line]) -> Sequence[Line]:

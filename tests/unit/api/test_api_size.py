@@ -113,3 +113,32 @@ shell = "sort {{input}} > {{output}}"
         (tmp_path / "out" / f"{number}.txt").touch()
     peak, view = weighed(tmp_path)
     assert peak / len(view.plan.tasks) < 10_000
+
+
+def test_tasks_after_all_of_another_rule_weigh_the_same_whatever_their_number(tmp_path: Path) -> None:
+    few, many = (after(tmp_path / str(count), count) for count in (300, 900))
+    assert many < 1.2 * few
+
+
+def after(folder: Path, count: int) -> float:
+    """Bytes for each task, where so many are ordered after as many."""
+    folder.mkdir()
+    values = [str(number) for number in range(count)]
+    (folder / "main.oxoflow").write_text(f"""
+[workflow]
+name = "weights"
+[[values]]
+name = "i"
+values = {values}
+[[rules]]
+name = "a"
+output = ["a/{{i}}"]
+shell = ": > {{output}}"
+[[rules]]
+name = "b"
+output = ["b/{{i}}"]
+depends_on = ["a"]
+shell = ": > {{output}}"
+""")
+    peak, view = weighed(folder)
+    return peak / len(view.plan.tasks)

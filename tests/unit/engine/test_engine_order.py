@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from machine_drive import Drive, launches, task
+from msgspec.structs import replace
 
 from treadle.engine.budget import Budget
 from treadle.engine.news import Launch
+from treadle.engine.node import Node, link, rank
+from treadle.plan.sequence import WORTH_SHARING
 from treadle.plan.task import Policy, Resources
+from treadle.records.event import End, EndReason
+from treadle.testing import plans
 
 
 def test_ready_tasks_go_by_priority_then_critical_path_then_id() -> None:
@@ -90,3 +96,36 @@ def test_a_pool_that_is_too_small_does_not_hang() -> None:
     want = Resources(groups=(("licence", 3),))
     drive = Drive(task("a", resources=want), budget=Budget(threads=1, pools=(("licence", 2),)))
     assert drive.launched() == ["a"]
+
+
+@pytest.mark.parametrize("fails", ["", "a04"])
+def test_tasks_that_share_many_needs_run_as_those_that_have_their_own(fails: str) -> None:
+    def driven(*, share: bool) -> Drive:
+        first = [task(f"a{at:02}") for at in range(WORTH_SHARING + 2)]
+        needs = tuple(one.id for one in first)
+        after = [replace(task(f"b{at:02}"), needs=needs if share else (*needs,)) for at in range(5)]
+        others = [task("c", "a03"), task("d", "b02"), task("e", "d")]
+        drive = Drive(*first, *after, *others, budget=Budget(threads=3), keep_going=True)
+        while running := drive.machine.held():
+            drive.end(running[0], EndReason.APP if running[0] == fails else EndReason.OK)
+        return drive
+
+    shared, apart = driven(share=True), driven(share=False)
+    assert shared.events == apart.events
+    assert shared.launched() == apart.launched()
+    assert (shared.settled()["e"] is End.BLOCKED) == bool(fails)
+
+
+def test_what_many_need_has_one_list_of_them() -> None:
+    first = [task(f"a{at:02}") for at in range(WORTH_SHARING + 2)]
+    needs = tuple(one.id for one in first)
+    nodes = {
+        one.id: Node(one, plans.RUN)
+        for one in (*first, task("c", "a03"), *(replace(task(f"b{at}"), needs=needs) for at in range(5)))
+    }
+    link(nodes, nodes.values())
+    assert nodes["a00"].dependents is nodes["a01"].dependents
+    assert [one.task.id for one in nodes["a03"].dependents] == ["c", "b0", "b1", "b2", "b3", "b4"]
+    assert [nodes[f"b{at}"].missing for at in range(5)] == [len(first)] * 5
+    rank(nodes)
+    assert [nodes[task].depth for task in ("a00", "a03", "b0", "c")] == [1, 1, 0, 0]

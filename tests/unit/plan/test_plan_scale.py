@@ -66,6 +66,12 @@ def ordered(n: int) -> list[Draft]:
     ]
 
 
+def after(n: int) -> list[Draft]:
+    """Each task of a rule is ordered after each of another."""
+    first = [draft(f"a/i={i}", "", f"a/{i}") for i in range(n)]
+    return [*first, *(draft(f"b/i={i}", "", f"b/{i}", depends_on=("a",)) for i in range(n))]
+
+
 def falling(n: int) -> list[Draft]:
     """The first of a chain is skipped, and a gather sees half of its files go."""
     paths = [f"g/{i}" for i in range(n)]
@@ -86,7 +92,7 @@ def logs(n: int) -> list[Draft]:
 SHAPES = [chain, gather, folder, deep_folders, ordered, falling, logs]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+@pytest.mark.parametrize("shape", [*SHAPES, after], ids=lambda shape: shape.__name__)
 def test_building_a_plan_costs_in_proportion(shape):
     few, many = shape(SMALL), shape(FACTOR * SMALL)
     build("flow", few)  # what is imported on first use does not count

@@ -8,7 +8,7 @@ from treadle.base.errors import CycleError
 from treadle.plan.build import build
 from treadle.plan.findings import Findings
 from treadle.plan.nodes import numbered
-from treadle.plan.sequence import with_barriers
+from treadle.plan.sequence import WORTH_SHARING, behind_barriers, with_barriers
 from treadle.plan.show import digest
 from treadle.plan.task import Draft, ExecutionGroup, Policy
 
@@ -65,3 +65,50 @@ def test_a_sequence_costs_one_edge_for_each_task():
     needs = with_barriers(nodes, [()] * 300, sequence("a", "b", "c"))
     assert len(needs) == 302
     assert sum(map(len, needs)) == 200 + 200 + 1
+
+
+def test_many_needs_that_many_tasks_share_cost_one_edge_for_each_task():
+    shared = tuple(range(100))
+    needs = [*[()] * 100, *[shared] * 100, (100,), tuple(range(100))]
+    found = behind_barriers(needs)
+    assert found == [*[()] * 100, *[(202,)] * 100, (100,), shared, shared]
+    few = [*[()] * 100, *[tuple(range(WORTH_SHARING))] * 100]
+    assert behind_barriers(few) is few
+
+
+def test_tasks_after_all_of_a_rule_stand_where_they_would_stand_with_needs_of_their_own():
+    """Each `b` needs all of `a`: by its name alone, or by reading one of them, too."""
+    names = [(rule, n) for rule in "ab" for n in range(WORTH_SHARING + 2)]
+
+    def planned(*, reading: bool):
+        inputs = {("b", n): (f"a{n}",) if reading else () for _, n in names}
+        drafts = [
+            draft(
+                rule,
+                n,
+                *inputs.get((rule, n), ()),
+                depends_on=("a",) if rule == "b" else (),
+                policy=Policy(priority=n % 3),
+            )
+            for rule, n in names
+        ]
+        return build("w", [*drafts, draft("c", 0, "b3"), draft("c", 1, "a1", depends_on=("b",))])
+
+    shared, apart = planned(reading=False), planned(reading=True)
+    assert (shared.order, shared.groups) == (apart.order, apart.groups)
+    assert {id: task.needs for id, task in shared.tasks.items()} == {
+        id: task.needs for id, task in apart.tasks.items()
+    }
+    assert shared.tasks["b/n=0"].needs is shared.tasks["b/n=1"].needs
+    assert shared.tasks["b/n=0"].ordered is shared.tasks["b/n=1"].ordered
+
+
+def test_a_circle_through_many_shared_needs_is_drawn_with_its_tasks_alone():
+    many = range(WORTH_SHARING + 2)
+    drafts = [
+        *(draft("a", n, depends_on=("b",)) for n in many),
+        *(draft("b", n, depends_on=("a",)) for n in many),
+    ]
+    with pytest.raises(CycleError) as caught:
+        build("w", drafts)
+    assert "a/n=0 -> b/n=0 -> a/n=0" in caught.value.diagnostics[0].message
