@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -16,6 +17,8 @@ from treadle.engine.backend import Submission
 from treadle.plan.task import Command, Policy, Resources, ScheduledTask
 
 RUN = "20261129T110501Z-ab12"
+SHELLS = [one for one in ("dash", "bash --posix", "bash") if shutil.which(one.split()[0])]
+"""Those of this machine that a node may have."""
 
 
 class Plain:

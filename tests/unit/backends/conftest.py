@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from cluster_jobs import SHELLS, Job
 from step_driver import StepDriver
 
 from treadle.backends.local import LocalBackend
@@ -147,6 +148,12 @@ def world_with(tmp_path):
 @pytest.fixture
 def world(world_with):
     return world_with()
+
+
+@pytest.fixture(params=SHELLS)
+def job(tmp_path, request):
+    """A job of a scheduler, in a folder with an odd name, by each shell."""
+    return Job(tmp_path / "work folder's $x", request.param)
 
 
 @pytest.fixture
