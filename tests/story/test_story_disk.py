@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 from story_folder import TREADLE
-from story_trouble import host, mortal, none_left, until
+from story_trouble import mortal, none_left, until
 
 from mounts import Mount, small_disk
 
@@ -167,23 +167,22 @@ def test_what_could_not_be_recorded_on_a_full_disk_is_run_again(folder, mount):
 
 
 @pytest.mark.parametrize(("number", "first"), [(errno.ENOSPC, 1), (errno.EIO, 2)])
-def test_a_disk_that_refuses_once_is_told_and_the_next_run_goes_on(folder, tmp_path, number, first):
+def test_a_disk_that_refuses_once_is_told_and_the_next_run_goes_on(folder, hosted, number, first):
     """At every second change that a run makes to the disk, up to its end."""
     words = os.strerror(number)
-    with host(tmp_path) as hosted:
-        for at in range(first, 200, 2):
-            inner = folder.below(str(at))
-            inner.flow(FLOW)
-            inner.write("in.txt", "in\n")
-            inner.write("go", "")
-            ended = hosted.treadle(inner, "run", when="move", number=at, error=number)
-            if not hosted.met:
-                break  # it came to its end before
-            assert ended.code in (0, 1, 3)
-            assert ended.code != 3 or words in ended.err
-            again = hosted.treadle(inner, "run")
-            assert again.code == 0, again.err
-            assert inner.read("second.txt") == "in\n"
+    for at in range(first, 200, 2):
+        inner = folder.below(str(at))
+        inner.flow(FLOW)
+        inner.write("in.txt", "in\n")
+        inner.write("go", "")
+        ended = hosted.treadle(inner, "run", when="move", number=at, error=number)
+        if not hosted.met:
+            break  # it came to its end before
+        assert ended.code in (0, 1, 3)
+        assert ended.code != 3 or words in ended.err
+        again = hosted.treadle(inner, "run")
+        assert again.code == 0, again.err
+        assert inner.read("second.txt") == "in\n"
     assert at > 30, "a run of two tasks changes the disk more often than that"
 
 

@@ -1,33 +1,12 @@
-"""Pipelines run: their parameters, their failures, their streams, what they print, and what is left of it."""
+"""Pipelines run: their parameters, their failures, their streams, their growth, and what they print."""
 
 from __future__ import annotations
 
 import json
 import pathlib
 
-import pytest
 from story_folder import Folder
-
-HEAD = "import os, pathlib, sys, time\nfrom treadle import StepSpec, StepRunner, ResourceConfig\n"
-
-
-def pipeline(folder: Folder, text: str, name: str = "pipeline.py") -> None:
-    folder.write(name, HEAD + text)
-
-
-def artifact(folder: Folder, *words: str) -> str:
-    return pathlib.Path(folder.treadle("path", *words).stdout.strip()).read_text()
-
-
-DIAMOND = """
-def write(text):
-    return lambda out: pathlib.Path(out).write_text(text) and None
-
-a = StepSpec("a", fn=write("a"))
-b = StepSpec("b", fn=write("b"), deps=[a])
-c = StepSpec("c", fn=write("c"), deps=[a])
-steps = [StepSpec("d", fn=write("d"), deps=[b, c])]
-"""
+from story_pipeline import DIAMOND, artifact, pipeline
 
 
 def test_a_run_ends_with_what_was_done_and_the_next_finds_it(folder: Folder) -> None:
@@ -272,158 +251,6 @@ def test_exec_shows_what_a_step_raises_and_ends_with_1(folder: Folder) -> None:
     tried = folder.treadle("exec", "pipeline.py", "bad", exits=1)
     assert "ValueError: no such layer" in tried.stderr
     assert "is a Python step" in folder.treadle("exec", "--print", "pipeline.py", "bad", exits=2).stderr
-
-
-def test_clean_deletes_what_no_step_names_any_more(folder: Folder) -> None:
-    pipeline(folder, DIAMOND)
-    folder.treadle("run", "pipeline.py")
-    old = folder.treadle("path", "pipeline.py", "b", "d").stdout.split()
-    pipeline(folder, DIAMOND.replace('StepSpec("b"', 'StepSpec("b", version="2"'))
-    folder.treadle("run", "pipeline.py")
-    listed = folder.treadle("clean", "--artifacts", "--unreachable", "-n", "pipeline.py").stdout.split()
-    assert sorted(listed) == sorted(old)
-    assert (
-        "nobody is here to be asked"
-        in folder.treadle("clean", "--artifacts", "--unreachable", "pipeline.py", exits=2).stderr
-    )
-    folder.treadle("clean", "--artifacts", "--unreachable", "-y", "pipeline.py")
-    assert not any(pathlib.Path(path).exists() for path in old)
-    assert folder.will_run("pipeline.py") == set()
-    folder.treadle("clean", "--artifacts", "-y", "pipeline.py", "b")
-    assert {task.rpartition("_")[0] for task in folder.will_run("pipeline.py", "b")} == {"@b"}
-
-
-def test_clean_says_that_what_other_parameters_made_counts_as_unreachable(folder: Folder) -> None:
-    step = "StepSpec('s', hash_attrs={'lr': lr}, fn=lambda out: 1)"
-    pipeline(folder, f"def steps(lr: float = 0.1):\n    yield {step}\n")
-    folder.treadle("run", "pipeline.py")
-    folder.treadle("run", "pipeline.py", "lr=0.2")
-    words = ("clean", "--artifacts", "--unreachable", "pipeline.py")
-    told = folder.treadle(*words, exits=2).stderr
-    assert "with the defaults of their parameters: what was made with others counts as unreachable" in told
-    assert "with lr=0.2, and else the defaults: what was" in folder.treadle(*words, "-n", "lr=0.2").stderr
-    assert "unreachable" not in folder.treadle(*words, "-y", "lr=0.3").stderr
-
-
-def test_clean_keeps_what_another_named_pipeline_reaches_and_development_versions(folder: Folder) -> None:
-    pipeline(folder, DIAMOND)
-    pipeline(folder, 'steps = [StepSpec("mine", fn=lambda out: None)]\n', "other.py")
-    pipeline(folder, 'steps = [StepSpec("draft", version="dev", fn=lambda out: None)]\n', "draft.py")
-    for file in ("pipeline.py", "other.py", "draft.py"):
-        folder.treadle("run", file)
-    found = folder.treadle("clean", "--artifacts", "--unreachable", "-n", "pipeline.py", "other.py")
-    assert found.stdout == ""
-    assert "of a development version" in found.stderr
-    alone = folder.treadle("clean", "--artifacts", "--unreachable", "-n", "pipeline.py").stdout
-    assert "/mine_" in alone
-
-
-def test_clean_does_not_guess_what_a_step_will_grow(folder: Folder) -> None:
-    pipeline(folder, 'steps = [StepSpec("split", fn=lambda out: 1, grow=lambda n: [])]\n')
-    told = folder.treadle("clean", "--artifacts", "--unreachable", "-n", "pipeline.py", exits=2).stderr
-    assert "grows further steps" in told
-
-
-def test_two_pipelines_in_one_folder_share_what_is_the_same(folder: Folder) -> None:
-    pipeline(folder, DIAMOND)
-    pipeline(folder, DIAMOND.replace('StepSpec("d"', 'StepSpec("e"'), "second.py")
-    folder.treadle("run", "pipeline.py")
-    assert {task.rpartition("_")[0] for task in folder.will_run("second.py")} == {"@e"}
-
-
-def test_side_modules_are_imported_from_beside_the_file_wherever_it_is_called_from(folder: Folder) -> None:
-    pipeline(folder, "import tools\nsteps = [tools.made]\n", "code/pipeline.py")
-    pipeline(
-        folder,
-        "def fn(out):\n    import more\n    return more.VALUE\n"
-        'made = StepSpec("made", fn=fn, isolation="process")\n',
-        "code/tools.py",
-    )
-    folder.write("code/more.py", "VALUE = 7\n")
-    folder.treadle("run", "code/pipeline.py")
-    assert (folder / ".treadle").exists()
-    assert not (folder / "code" / ".treadle").exists()
-
-
-@pytest.mark.parametrize("name", ["my-flow.py", "1.py", "json.py", "a b.py", "ü.py", "random.py"])
-def test_odd_file_names_run_in_threads_and_processes(folder: Folder, name: str) -> None:
-    pipeline(
-        folder,
-        """
-class Box:
-    pass
-
-def fn(out):
-    Box()
-    pathlib.Path(out).write_text("made")
-
-steps = [StepSpec("a", fn=fn), StepSpec("b", fn=fn, isolation="process")]
-""",
-        name,
-    )
-    assert "2 done" in folder.treadle("run", f"./{name}").stderr
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("x = (\n", "this is not Python"),
-        ("1 / 0\n", "ZeroDivisionError: division by zero"),
-        ("import nosuchmodule\n", "No module named 'nosuchmodule'"),
-        ("raise SystemExit(4)\n", "SystemExit: 4"),
-        ('steps = [StepSpec("")]\n', "a step needs a name"),
-        ('steps = [StepSpec("a", hash_attrs={"x": float("nan")})]\n', "hash_attrs"),
-        ("steps = [1]\n", "holds no list of steps"),
-        ("def steps():\n    return 5\n", "returned int, not steps"),
-        ("def steps():\n    yield 5\n", "item 0 of steps is int, not a StepSpec"),
-        ("import sys; sys.setrecursionlimit(60)\ndef f(): f()\nf()\n", "RecursionError"),
-    ],
-)
-def test_what_is_wrong_with_a_file_is_told_as_its_own(folder: Folder, text: str, says: str) -> None:
-    pipeline(folder, text)
-    for command in ("plan", "run"):
-        told = folder.treadle(command, "pipeline.py", exits=2).stderr
-        assert says in told
-        assert "This is a bug" not in told
-
-
-def test_a_file_that_is_not_there_is_an_error_with_the_nearest(folder: Folder) -> None:
-    pipeline(folder, DIAMOND)
-    assert "did you mean 'pipeline.py'?" in folder.treadle("run", "pipelin.py", exits=2).stderr
-
-
-def test_a_work_folder_of_its_own_is_where_steps_run(folder: Folder) -> None:
-    pipeline(folder, 'steps = [StepSpec("a", fn=lambda out: open("here", "w").write("x") and None)]\n')
-    (folder / "work").mkdir()
-    folder.treadle("run", "pipeline.py", "--workdir", "work")
-    assert (folder / "work" / "here").exists()
-    assert not (folder / ".treadle").exists()
-    assert "1 done" in folder.treadle("status", "--workdir", "work").stdout
-
-
-def test_touch_and_evict_are_for_rules(folder: Folder) -> None:
-    pipeline(folder, DIAMOND)
-    folder.treadle("run", "pipeline.py")
-    assert "steps have artifacts" in folder.treadle("touch", "pipeline.py", exits=2).stderr
-    assert "steps have artifacts" in folder.treadle("evict", "pipeline.py", "a", exits=2).stderr
-    assert "--artifacts" in folder.treadle("clean", "pipeline.py", exits=2).stderr
-
-
-def test_a_file_without_a_guard_runs_each_step_once_in_processes_too(folder: Folder) -> None:
-    pipeline(
-        folder,
-        """
-def fn(out):
-    with open("ran", "a") as file:
-        file.write("x")
-
-steps = [StepSpec("far", fn=fn, isolation="process"), StepSpec("near", fn=fn)]
-StepRunner().run(steps)
-""",
-    )
-    folder.treadle("run", "pipeline.py")
-    assert folder.read("ran") == "xx"
-    assert len(folder.runs()) == 1
 
 
 def test_a_step_may_run_steps_of_its_own(folder: Folder) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pexpect
 import pytest
 from story_folder import TREADLE
-from story_trouble import host, none_left, until
+from story_trouble import none_left, until
 
 # Both tasks write half of their output and wait until `quick` is there. One of them does not hear SIGTERM.
 FLOW = """
@@ -103,23 +103,20 @@ def test_a_second_signal_does_not_wait_for_the_grace(flow, first, second, code):
     all_has_ended(flow, code)
 
 
-def test_ctrl_c_at_any_moment_leaves_no_process_and_the_next_run_goes_on(folder, tmp_path):
+def test_ctrl_c_at_any_moment_leaves_no_process_and_the_next_run_goes_on(folder, hosted):
     """While planning, taking the lock, starting, ending: before every fourth change to the disk."""
-    with host(tmp_path) as hosted:
-        for number in range(1, 300, 4):
-            inner = folder.below(str(number))
-            inner.flow(FLOW)
-            inner.write("quick", "")
-            ended = hosted.treadle(
-                inner, "run", "--grace", "0s", when="move", number=number, sent=signal.SIGINT
-            )
-            if not hosted.met:
-                break
-            assert ended.code in (0, 130), "it was done when it came, or not"
-            none_left(inner.path)
-            assert hosted.treadle(inner, "run").code == 0
-            assert inner.read("after.txt") == "whole\nwhole\n"
-            assert "nothing to do" in hosted.treadle(inner, "run").err
+    for number in range(1, 300, 4):
+        inner = folder.below(str(number))
+        inner.flow(FLOW)
+        inner.write("quick", "")
+        ended = hosted.treadle(inner, "run", "--grace", "0s", when="move", number=number, sent=signal.SIGINT)
+        if not hosted.met:
+            break
+        assert ended.code in (0, 130), "it was done when it came, or not"
+        none_left(inner.path)
+        assert hosted.treadle(inner, "run").code == 0
+        assert inner.read("after.txt") == "whole\nwhole\n"
+        assert "nothing to do" in hosted.treadle(inner, "run").err
     assert number > 30
 
 
