@@ -1,4 +1,4 @@
-"""Real batch systems, each started once in a session by the first test that asks for it.
+"""Real batch systems, each started once in a session by the first test that asks for it, and artifacts in S3.
 
 Tests that use one belong together (xdist: `--dist loadgroup`), so that one worker starts it and no test stops
 a controller under another's feet. A worker that starts a second one does no harm: they share nothing.
@@ -6,12 +6,20 @@ a controller under another's feet. A worker that starts a second one does no har
 
 from __future__ import annotations
 
+import os
+import pathlib
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from dialect_world import Asked
+from s3_artifacts import NAMES
 
+from s3_world import BUCKET, Line, settings
 from schedulers.start import Scheduler, missing
+from treadle.backends.cluster.settings import ClusterSettings
+from treadle.backends.cluster.sge import Sge
+from treadle.steps import staging
 
 _STARTED = ("slurm", "slurm_without_accounting", "sge")
 FORGETS_AFTER = 5
@@ -42,6 +50,37 @@ def slurm_without_accounting() -> Iterator[Scheduler]:
 def sge() -> Iterator[Scheduler]:
     """Grid Engine with one host."""
     yield from _started("sge")
+
+
+@pytest.fixture
+def grid(sge: Scheduler, tmp_path: pathlib.Path) -> Asked:
+    """The Grid Engine, asked by its dialect."""
+    return Asked(sge, Sge(ClusterSettings(backend="sge"), "root"), tmp_path)
+
+
+@pytest.fixture
+def staged(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is staged on its way to S3 is the test's own."""
+    staging.STAGING.clear()
+    monkeypatch.setenv("TREADLE_STAGING", str(tmp_path / "staging"))
+    yield
+    staging.STAGING.clear()
+
+
+@pytest.fixture
+def line(s3_port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
+    """A way of this test's own to the server of S3, for what it opens."""
+    line = Line(s3_port)
+    for name, value in settings(line.port).items():
+        monkeypatch.setenv(name, value)
+    yield line
+    line.cut()
+
+
+@pytest.fixture
+def path() -> str:
+    """The output path of an artifact in S3 that nobody else has."""
+    return f"s3://{BUCKET}/runs of {os.getpid()}/t{next(NAMES)}/modèl%-0123456789ab"
 
 
 def _started(kind: str, **options: Any) -> Iterator[Scheduler]:
