@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -248,3 +250,83 @@ def test_a_queue_that_cannot_be_read_for_poll_timeout_cancels_what_is_in_flight(
     single(place, seconds=0)
     place.treadle("run")
     assert place.starts() == {"it": 2}
+
+
+def waiting(place: Place) -> Place:
+    """Two tasks that wait until they may end."""
+    place.write("main.oxoflow", FLOW.replace("sleep 0.2", "until test -e go; do sleep 0.05; done"))
+    for name in "ab":
+        place.write(f"in/{name}.txt", f"{name}\n")
+    return place
+
+
+def begun(place: Place) -> subprocess.Popen[str]:
+    run = place.start("run")
+    until(lambda: len(place.starts()) == 2, "two tasks at work")
+    until(lambda: len({one["job"] for one in seen(place) if one.get("job")}) == 2, "their ids")
+    return run
+
+
+def seen(place: Place, state: str = "") -> list[dict[str, Any]]:
+    """What the journal of the latest run says of jobs (in that state)."""
+    return [one for one in place.events() if one["event"] == "job_seen" and state in ("", one["state"])]
+
+
+def gave_up(run: subprocess.Popen[str]) -> str:
+    out, err = run.communicate(timeout=120)
+    assert run.returncode == 3, out + err
+    return err
+
+
+def test_a_scheduler_that_stays_away_is_given_up_and_its_jobs_are_left_to_the_next_run(
+    fake_cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster = fake_cluster("slurm")
+    place = waiting(Place(tmp_path, fake_site(cluster), outage_limit=0.5))
+    run = begun(place)
+    cluster.down()
+    said = gave_up(run)
+    assert "slurm has not answered for" in said
+    assert "2 of its jobs could not be told to end" in said
+    told = seen(place, "ending")
+    assert sorted(event["task"] for event in told) == ["one/sample=a", "one/sample=b"]
+    assert all(event["reason"].startswith("not heard: scancel: error:") for event in told)
+    assert place.events()[-1]["event"] == "run_detached"
+    assert len(alive(cluster)) == 2
+    cluster.up()
+    place.write("go", "")
+    place.treadle("run")
+    whole(place)
+
+
+def test_a_scheduler_that_is_back_when_it_is_given_up_ends_its_jobs(
+    fake_cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster = fake_cluster("slurm", kill_wait=0.5)
+    place = waiting(Place(tmp_path, fake_site(cluster), outage_limit=0.5))
+    run = begun(place)
+    cluster.script("down", command="squeue", times=2)
+    assert "slurm has not answered for" in gave_up(run)
+    assert not alive(cluster)
+    assert {job.state for job in place.jobs()} == {"cancelled"}
+    assert place.events()[-1]["event"] == "run_ended"
+    place.write("go", "")
+    place.treadle("run")
+    assert place.starts() == {**ONCE, "one.a": 2, "one.b": 2}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_jobs_that_were_told_to_end_unseen_are_run_anew_by_the_next_run(
+    kind: str, fake_cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster = fake_cluster(kind, kill_wait=0.5)
+    place = waiting(Place(tmp_path, fake_site(cluster), outage_limit=0.5))
+    run = begun(place)
+    cluster.script("down", command=QUEUE[kind])
+    assert "2 of its jobs were told to end, which was not seen yet" in gave_up(run)
+    assert [event.get("reason", "") for event in seen(place, "ending")] == ["", ""]
+    until(lambda: not alive(cluster), "their end")
+    cluster.behave()
+    place.write("go", "")
+    place.treadle("run")
+    assert place.starts() == {**ONCE, "one.a": 2, "one.b": 2}

@@ -74,7 +74,7 @@ def _in_flight(flight: Interrupted, task: str, *, anew: bool) -> InFlight:
         grown=flight.grown,
         run=flight.run,
     )
-    return InFlight(flight.attempt, flight.n, flight.job, intent, anew)
+    return InFlight(flight.attempt, flight.n, flight.job, intent, anew, flight.doomed)
 
 
 def watched_notes(found: Taken) -> list[Event]:

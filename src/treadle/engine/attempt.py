@@ -15,9 +15,9 @@ class Attempt:
 
     `name` is that of its job, as the intent tells it; `job` is empty until the backend holds it. `deferred`:
     the job holds nothing but a watch for who is at it now. `folder` is that of the run that submitted it.
-    `adopted`: an earlier driver looked at its inputs; `anew`: its end is only waited for, whatever it makes.
-    `shown` is what was told of it last while it waited. `scratch` is the folder of its private folder, where
-    that is one of this machine. `whole`, `lost`, `unit` and `after` as in `Launch`.
+    `adopted`: an earlier driver looked at its inputs; `anew`: its end is only waited for, whatever it makes;
+    `doomed` as in `Adoptee`. `shown` is what was told of it last while it waited. `scratch` is the folder of
+    its private folder, where that is one of this machine. `whole`, `lost`, `unit` and `after` as in `Launch`.
     """
 
     __slots__ = (
@@ -28,6 +28,7 @@ class Attempt:
         "before",
         "copies_log",
         "deferred",
+        "doomed",
         "exclude",
         "folder",
         "job",
@@ -73,6 +74,7 @@ class Attempt:
         self.exclude = exclude
         self.adopted = False
         self.anew = False
+        self.doomed = False
         self.scratch = ""
         self.unit = 0
         self.after: tuple[int, ...] = ()

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from treadle.base.layout import RunFolder
 from treadle.plan.task import Resources, ScheduledTask
-from treadle.records.event import Outcome
+from treadle.records.event import ENDING, Outcome
 
 
 class Abilities(Struct, frozen=True, kw_only=True):
@@ -76,13 +76,15 @@ class Adoptee(Struct, frozen=True, kw_only=True):
     (what the task asks for, grown as it was): its `n`, `name` and `log` are those of the earlier run, whose
     folder is `run`; there its job folder and exit file stand. `job` is the id that the journal has (empty:
     the driver died before one came; a provisional one is possible). `since`: seconds since the epoch when
-    the intent was written.
+    the intent was written. `doomed`: that driver gave its backend up and asked for the end of the job, which
+    may not have been heard. An end that may come of that is told as `cancelled`.
     """
 
     submission: Submission
     run: RunFolder
     job: str = ""
     since: float = 0.0
+    doomed: bool = False
 
 
 class Accepted(Struct, frozen=True):
@@ -110,6 +112,7 @@ class JobStatus(StrEnum):
     RUNNING = "running"
     ENDED = "ended"
     UNKNOWN = "unknown"
+    ENDING = ENDING  # the backend is given up, and was asked to end it; the reason tells why it did not hear
     DEFERRED = "deferred"  # of a step: someone else is making the same artifact
     FREED = "freed"  # of a deferred one: it can be tried again
 

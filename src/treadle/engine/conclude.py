@@ -30,6 +30,7 @@ from treadle.records.event import EndReason, Outcome
 _TOLD = (EndReason.APP, EndReason.OOM, EndReason.TIME)
 _SHOWN = 5
 _BLOCK = 1 << 20
+_DOOMED = "an earlier driver, which had to give its backend up, had it cancelled"
 _FIRST_LOOK = 0.1  # seconds; the pauses between looks at files that have not arrived double
 
 # Call something after so many seconds.
@@ -107,6 +108,8 @@ class Concluder:
             self._copy_log(attempt)
         if attempt.anew and outcome.reason is EndReason.OK:
             outcome = replace(outcome, reason=EndReason.CANCELLED)
+        if attempt.doomed and outcome.reason is EndReason.CANCELLED:  # nobody of this run wanted that
+            outcome = replace(outcome, reason=EndReason.INTERRUPTED, message=outcome.message or _DOOMED)
         if outcome.reason is not EndReason.OK:
             self._fail(attempt, outcome)
             return

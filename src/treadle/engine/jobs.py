@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from treadle.base.errors import DiskError, SchedulerError
 from treadle.engine.attempt import Attempt
@@ -40,7 +40,7 @@ from treadle.engine.prepare import Preparer
 from treadle.plan.task import ScheduledPlan
 from treadle.records.event import AttemptSubmitted, EndReason, Outcome
 
-_SHOWN = (JobStatus.PENDING, JobStatus.UNKNOWN)
+_SHOWN = (JobStatus.PENDING, JobStatus.UNKNOWN, JobStatus.ENDING)
 _PATIENCE = 5.0  # seconds for killed attempts to be gone when we cannot go on
 
 
@@ -105,8 +105,7 @@ class Jobs:
             return
         for attempt, answer in zip(ready, answers, strict=True):
             self._answered(attempt, answer)
-        if self._remarks is not None:
-            self._note_remarks()
+        self._note_remarks()
 
     def _prepared(self, attempt: Attempt) -> Submission | None:
         if self._withdrawn and (old := self._withdrawn.pop(attempt.task.id, None)) is not None:
@@ -177,12 +176,12 @@ class Jobs:
         try:
             reports = self._backend.poll([*self._held, *self._doubted] if self._doubted else list(self._held))
         except SchedulerError as error:
+            self._note_remarks()
             self._inbox.tell(BackendFailed(str(error)))
             return
         for report in reports:
             self._hear(report)
-        if self._remarks is not None:
-            self._note_remarks()
+        self._note_remarks()
 
     def _hear(self, report: JobReport) -> None:
         attempt = self._held.get(report.job)
@@ -247,12 +246,11 @@ class Jobs:
         shown = (report.status.value, report.job_id or attempt.shown[1], report.reason)
         if shown != attempt.shown:
             attempt.shown = shown
-            attempt.running = False
+            attempt.running = attempt.running and report.status is JobStatus.ENDING
             self._inbox.tell(Seen(attempt.task.id, attempt.n, *shown))
 
     def _note_remarks(self) -> None:
-        assert self._remarks is not None
-        for remark in self._remarks():
+        for remark in self._remarks() if self._remarks is not None else ():
             attempt = self._held.get(remark.job) if remark.job else None
             self._inbox.note(remark.code, attempt.task.id if attempt is not None else "", **remark.values)
 
@@ -264,11 +262,19 @@ class Jobs:
             else:
                 self._backend.cancel(command.jobs, force=command.force)
         except SchedulerError as error:
+            self._note_unheard(command.jobs, str(error.diagnostics[0].message))
             self._inbox.tell(BackendFailed(str(error)))
         for job in command.jobs:
             if (attempt := self._held.get(job)) is not None and attempt.deferred:
                 del self._held[job]
         self.poll_due = True
+
+    def _note_unheard(self, jobs: Sequence[str], why: str) -> None:
+        """The backend could not be told: for whoever takes over the jobs that outlive us."""
+        for job in jobs:
+            if (attempt := self._held.get(job)) is not None and self._outlives(attempt):
+                reason = f"not heard: {why}"
+                self._show(attempt, JobReport(job=job, status=JobStatus.ENDING, reason=reason))
 
     def abandon(self) -> None:
         """We cannot go on: leave no process behind. Jobs that outlive a driver are left to the next one."""

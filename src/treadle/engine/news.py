@@ -32,7 +32,7 @@ class InFlight(Struct, frozen=True):
     """A job of an earlier run that still lives: its attempt numbers and its id.
 
     `intent` is its intent as that run journaled it, with that `run` in it. `anew`: it does something else by
-    now; it is ended, and only then its task runs.
+    now; it is ended, and only then its task runs. `doomed` as in `Adoptee`.
     """
 
     attempt: int
@@ -40,6 +40,7 @@ class InFlight(Struct, frozen=True):
     job: str
     intent: AttemptSubmitted | None = None
     anew: bool = False
+    doomed: bool = False
 
     @property
     def run(self) -> str:
@@ -95,7 +96,7 @@ class Running(News, frozen=True):
 
 
 class Seen(News, frozen=True):
-    """What the queue shows of a job that does not run: `state` (`pending`, `unknown`), its own id once that
+    """What the queue shows of a job that does not run: `state` (as in `JobSeen`), its own id once that
     is known, and why it waits, in the scheduler's words."""
 
     task: str

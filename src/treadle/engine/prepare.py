@@ -125,12 +125,14 @@ class Preparer:
         resources = intent.grown or task.resources
         attempt = Attempt(task, job.attempt, job.n, resources, Slate(standing, foreign=foreign), folder)
         attempt.name, attempt.job = intent.name, job.job
-        attempt.adopted, attempt.anew = True, job.anew
+        attempt.adopted, attempt.anew, attempt.doomed = True, job.anew, job.doomed
         attempt.standing = standing
         attempt.copies_log = bool(task.log and not task.log_named)
         attempt.before = self._eyes.before(task)
         attempt.submission = self._submission(attempt, (), {ATTEMPT: f"{folder.run}.{job.n}"})
-        adoptee = Adoptee(submission=attempt.submission, run=folder, job=job.job, since=intent.time)
+        adoptee = Adoptee(
+            submission=attempt.submission, run=folder, job=job.job, since=intent.time, doomed=job.doomed
+        )
         return attempt, adoptee
 
     def _recorded(self, task: ScheduledTask) -> tuple[dict[str, FileRecord], tuple[str, ...]]:

@@ -185,11 +185,15 @@ class AttemptStarted(Event, frozen=True, kw_only=True, omit_defaults=True, tag="
     run: str = ""
 
 
+ENDING = "ending"
+
+
 class JobSeen(Event, frozen=True, kw_only=True, omit_defaults=True, tag="job_seen"):
     """News of a job in a backend's queue; the latest counts.
 
-    `state` is `pending`, `running` or `unknown`; `job` the scheduler's own id, once that is known; `reason`
-    why it waits, in the scheduler's words.
+    `state` is `pending`, `running`, `unknown` or `ending`; `job` the scheduler's own id, once that is known;
+    `reason` why it waits, in the scheduler's words. `ending`: the run gave the backend up, and asked for the
+    end of the job; `reason` tells why that was not heard (empty: it was).
     """
 
     task: str

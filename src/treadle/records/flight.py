@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from treadle.plan.task import Resources
 from treadle.records.event import (
+    ENDING,
     AttemptEnded,
     AttemptHandedOver,
     AttemptStarted,
@@ -35,7 +36,8 @@ class Interrupted(Struct, frozen=True, kw_only=True):
     the attempt itself is known to have ended and only waited for a retry. `outputs` are its declared outputs,
     `before` what stood there when it began; `resumable`: they are kept. `identity` is that of its command
     where its job outlives the driver (else empty), `since` when it was submitted (seconds since the epoch),
-    `grown` what it asked for where that is not what its task does, `workflow` the name of its plan.
+    `grown` what it asked for where that is not what its task does, `workflow` the name of its plan. `doomed`:
+    a driver that gave its backend up asked for its end, which may not have been heard.
     """
 
     run: str
@@ -58,6 +60,7 @@ class Interrupted(Struct, frozen=True, kw_only=True):
     since: float = 0.0
     grown: Resources | None = None
     workflow: str = ""
+    doomed: bool = False
 
 
 class Flights:
@@ -78,6 +81,9 @@ class Flights:
             if isinstance(event, AttemptSubmitted):
                 if event.identity:
                     one = _of(event, first)
+                    before = self.by_key.get(one.key)
+                    if before is not None and before.doomed and before.name == one.name:
+                        one = replace(one, doomed=True)
                     keys[event.run, event.n] = one.key
                     self.by_key[one.key] = one
                 elif self.by_key:
@@ -95,8 +101,9 @@ class Flights:
             return
         if not isinstance(event, AttemptStarted | JobSeen):
             del self.by_key[key]
-        elif event.job:
-            self.by_key[key] = replace(flight, job=event.job)
+        else:
+            doomed = flight.doomed or (isinstance(event, JobSeen) and event.state == ENDING)
+            self.by_key[key] = replace(flight, job=event.job or flight.job, doomed=doomed)
 
     def of(self, holder: str) -> list[Interrupted]:
         """Those that this run's journal is the last to tell of."""

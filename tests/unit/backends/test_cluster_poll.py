@@ -154,6 +154,26 @@ def test_an_outage_ends_the_run_only_after_its_limit(world):
     (world.folder / "go").touch()
 
 
+def test_a_scheduler_that_is_given_up_is_told_once_more_and_each_job_has_word_of_that(world_with):
+    world = world_with(kill_wait=60.0)
+    world.begin(outage_limit=0.5, command_timeout=0.5)
+    jobs = world.tasks(2, f"trap '' TERM; {WAITS}")
+    world.submit(*jobs)
+    world.until(lambda: _statuses(world).count(True) == 2, "they run")
+    world.fake.script("down", command="squeue")
+    world.fake.script("hang", command="scancel", seconds=30)
+    with pytest.raises(SchedulerError, match="slurm has not answered"):
+        world.for_seconds(20)
+    world.backend.cancel([one.name for one in jobs])
+    with pytest.raises(SchedulerError, match="2 of its jobs could not be told to end"):
+        world.for_seconds(20)
+    assert world.fake.calls()["scancel"] == 1
+    for one in jobs:
+        last = world.reports[one.name][-1]
+        assert (last.status, last.reason) == (JobStatus.ENDING, "not heard: no answer in time")
+    (world.folder / "go").touch()
+
+
 def test_a_queue_that_cannot_be_read_for_poll_timeout_ends_the_run_and_again_after_as_long(world):
     world.begin(poll_timeout=0.6)
     world.submit(world.task(WAITS))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from treadle.backends.pair import PairBackend
 from treadle.base.layout import StateFolder
@@ -250,6 +251,32 @@ def test_a_job_that_nobody_knows_is_interrupted_cleaned_up_and_run_again(bench: 
     assert (ended.n, ended.run, ended.outcome.reason) == (7, OLD, EndReason.INTERRUPTED)
     assert (bench.folder / "a.txt.failed").read_text() == "half"
     assert [one.n for one in bench.events(AttemptSubmitted)] == [7, 8]
+
+
+def test_a_job_that_an_earlier_driver_had_cancelled_is_run_again(bench: Bench) -> None:
+    queue = FakeQueue()
+    bench.backend = FakeBackend(bench._act, queue=queue)
+    old = Submission(
+        task=task("a", outputs=["a.txt"]), attempt=1, n=7, name="old-7", argv=(), env={}, cwd="", log="",
+        resources=Resources(),
+    )  # fmt: skip
+    queue.ended["old-7"] = (old, Outcome(reason=EndReason.CANCELLED))
+    result = bench.drive(old.task, adopted={"a": replace(adopted(), doomed=True)})
+    assert result.exit_code == 0
+    (ended,) = bench.events(AttemptEnded)
+    assert ended.outcome.reason is EndReason.INTERRUPTED
+    assert "had it cancelled" in ended.outcome.message
+
+
+def test_jobs_of_a_backend_that_cannot_be_told_are_recorded_as_unheard(bench: Bench) -> None:
+    def act(submission: Submission) -> None:
+        bench.backend.outage = "no controller"
+
+    bench.acts = {"a": act}
+    result = bench.drive(task("a"))
+    assert (result.exit_code, result.detached) == (3, 1)
+    (seen,) = bench.events(JobSeen)
+    assert (seen.task, seen.state, seen.reason) == ("a", "ending", "not heard: no controller")
 
 
 def test_a_failure_of_an_adopted_job_names_the_log_where_it_is(bench: Bench) -> None:

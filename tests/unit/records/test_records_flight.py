@@ -10,6 +10,7 @@ from records_story import DEAD, evidence, fresh, settled, started, submitted, wr
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.plan.task import Resources
 from treadle.records.event import (
+    ENDING,
     AttemptEnded,
     AttemptHandedOver,
     AttemptStarted,
@@ -49,6 +50,21 @@ def run_of(state: StateFolder, *events: Event, now: float = 1_800_000_000.0) -> 
 
 def keys(state: StateFolder) -> list[str]:
     return list(load_past(state).flights)
+
+
+def test_that_a_driver_asked_for_the_end_of_a_job_is_known_to_all_that_take_it_over(
+    state: StateFolder,
+) -> None:
+    asked = JobSeen(time=3.0, task="a", n=1, state=ENDING, reason="not heard: no answer in time")
+    first = run_of(state, sent(1, "a"), asked, JobSeen(time=4.0, task="a", n=1, state="pending", job="501"))
+    (flight,) = load_past(state).flights.values()
+    assert (flight.doomed, flight.job) == (True, "501")
+    run_of(state, sent(1, "a", run=first.run), now=1_800_000_100.0)
+    (flight,) = load_past(state).flights.values()
+    assert flight.doomed
+    run_of(state, sent(2, "a"), now=1_800_000_200.0)
+    (flight,) = load_past(state).flights.values()
+    assert not flight.doomed
 
 
 def test_a_job_is_in_flight_until_its_end_is_told(state: StateFolder) -> None:

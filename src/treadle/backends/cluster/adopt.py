@@ -65,7 +65,7 @@ class Adopter:
     def _join(self, sent: Sent, held: Held, one: Adoptee) -> None:
         now = self._link.now()
         held.sent, held.sent_at, held.known = sent, now, now
-        held.submission = None
+        held.submission, held.doomed = None, one.doomed
         if sent.id:
             held.id = self._link.dialect.element(sent.id, held.index) if sent.array else sent.id
         elif one.job and one.job != one.submission.name:

@@ -19,7 +19,7 @@ from treadle.backends.cluster.adopt import Adopter
 from treadle.backends.cluster.arrays import Waiting
 from treadle.backends.cluster.dialect import Silence
 from treadle.backends.cluster.follow import Follower
-from treadle.backends.cluster.held import Held, Sent
+from treadle.backends.cluster.held import Held, Sent, by_job
 from treadle.backends.cluster.link import Link
 from treadle.backends.cluster.packs import fits
 from treadle.backends.cluster.settings import ClusterSettings
@@ -33,6 +33,7 @@ from treadle.engine.backend import (
     Accepted,
     Adoptee,
     JobReport,
+    JobStatus,
     Refused,
     Remark,
     Submission,
@@ -112,7 +113,7 @@ class ClusterBackend:
     def drafts(self, batch: Sequence[Submission]) -> list[Draft]:
         """The same as whole submissions, with what a command reads from its standard input."""
         waiting, most = Waiting(0.0, self._submitter.pack), self._submitter.chunk
-        for job in _jobs([Held(one, self._settings) for one in batch]):
+        for job in by_job([Held(one, self._settings) for one in batch]):
             waiting.add(job, 0.0)
         found: list[Draft] = []
         while together := waiting.take(most, 0.0, alone=True):
@@ -125,7 +126,7 @@ class ClusterBackend:
         now = self._link.now()
         taken: list[Held] = []
         answers = [self._take(submission, taken) for submission in batch]
-        for job in _jobs(taken):
+        for job in by_job(taken):
             self._submitter.waiting.add(job, now)
         self._submitter.advance(now)
         return answers
@@ -158,12 +159,11 @@ class ClusterBackend:
         ]
 
     def poll(self, jobs: Sequence[str]) -> list[JobReport]:
-        """News of these jobs. Raises `SchedulerError` after an outage that was too long."""
+        """News of these jobs. Raises `SchedulerError` after an outage that was too long; once more when jobs
+        could be asked for their end after that, and still nothing is heard."""
         self._turn()
-        if self._link.failure is not None:
-            failure, self._link.failure = self._link.failure, None
-            raise failure
         if not self._news:
+            self._fail()
             return []
         self._news = False
         asked = set(jobs)
@@ -171,6 +171,13 @@ class ClusterBackend:
         for held in told:
             del self._changed[id(held)]
         return [held.report() for held in told]
+
+    def _fail(self) -> None:
+        """Raise what made the run impossible; not while jobs are told to end."""
+        link = self._link
+        if link.failure is not None and not self._follower.cancelling:
+            failure, link.failure, link.leaving = link.failure, None, True
+            raise failure
 
     def _turn(self) -> None:
         """Take in what was answered, and do what is due."""
@@ -212,12 +219,14 @@ class ClusterBackend:
             if held is None or held.ended is not None:
                 continue
             held.cancelled = True
-            if held.sent is not None:
-                if held.id:
-                    there.append(held)
-            elif self._submitter.is_waiting(held):
+            if held.sent is not None and held.id:
+                there.append(held)
+            elif held.sent is None and self._submitter.is_waiting(held):
                 self._submitter.waiting.drop(held)
                 self._not_taken(held, Outcome(reason=EndReason.CANCELLED))
+            elif self._link.leaving:
+                held.status, held.shown = JobStatus.ENDING, "not heard: whether it was submitted is not known"
+                self._tell(held)
         self._follower.cancel(there)
 
     def accounting(self, jobs: Sequence[str]) -> dict[str, Outcome]:
@@ -269,7 +278,7 @@ class ClusterBackend:
         return self._link.commands.reader
 
     def next_timeout(self) -> float | None:
-        if self._news or self._link.failure is not None:
+        if self._news or (self._link.failure is not None and not self._follower.cancelling):
             return 0.0
         now = self._link.now()
         dues = [self._submitter.due(now), self._adopter.due(), *self._follower.due()]
@@ -282,15 +291,6 @@ class ClusterBackend:
         self._submitter.finish()
         self._follower.finish()
         self._link.commands.close()
-
-
-def _jobs(some: Sequence[Held]) -> list[list[Held]]:
-    """Attempts that wait: those of a unit as one."""
-    jobs: dict[tuple[int, int], list[Held]] = {}
-    for held in some:
-        unit = held.submission.unit if held.submission is not None else 0
-        jobs.setdefault((unit, 0 if unit else held.n), []).append(held)
-    return list(jobs.values())
 
 
 def _owned_words(owned: Sequence[str]) -> str:

@@ -1,4 +1,7 @@
-"""Cancelling: in batches, asked for again where the queue still shows a job, and what is left is told."""
+"""Cancelling: in batches, asked for again where the queue still shows a job, and what is left is told.
+
+When the run gives its scheduler up, there is one try more, and of each job it is told whether that was heard.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,20 @@ from treadle.backends.cluster.held import Held, Sent
 from treadle.backends.cluster.link import Link
 from treadle.base.errors import DiskError
 from treadle.base.files import write_whole
+from treadle.engine.backend import JobStatus
 
 _PATIENCE = 15.0  # seconds for a job that was cancelled to be gone: schedulers give it time to clean up
 _TRIES = 3
 
 
 class Canceller:
-    """Cancels jobs; `asked` is called when the scheduler was told, so that the queue is looked at."""
+    """Cancels jobs; `asked` is called when the scheduler was told, so that the queue is looked at. `tell`
+    hears of each attempt with news."""
 
-    def __init__(self, link: Link, asked: Callable[[], None]) -> None:
+    def __init__(self, link: Link, asked: Callable[[], None], tell: Callable[[Held], None]) -> None:
         self._link = link
         self._asked = asked
+        self._tell = tell
         self._todo: dict[int, Held] = {}
         self._open: dict[int, tuple[Held, float]] = {}  # told, and when
         self._asking = False
@@ -39,6 +45,11 @@ class Canceller:
             self._todo.update((id(one), one) for one in mates)
         self._todo[id(held)] = held
 
+    @property
+    def asking(self) -> bool:
+        """Whether the scheduler is being told, which takes as long as a command may."""
+        return self._asking
+
     def due(self) -> float | None:
         return self._not_before if self._todo and not self._asking else None
 
@@ -52,9 +63,16 @@ class Canceller:
         self._asking = True
 
         def tell() -> list[Said]:
-            return [link.commands.run(argv) for argv in commands]
+            said: list[Said] = []
+            for argv in commands:
+                said.append(link.commands.run(argv))
+                if said[-1].code is None:  # the others would take as long
+                    break
+            return said
 
         def told(said: list[Said] | BaseException) -> None:
+            if link.leaving:
+                self._part(todo, commands, said)
             self._told(todo, said)
 
         link.commands.begin(tell, told)
@@ -85,6 +103,21 @@ class Canceller:
             self._open[id(held)] = (held, now)
         self._asked()
 
+    def _part(self, todo: list[Held], commands: list[list[str]], said: list[Said] | BaseException) -> None:
+        """Nobody may come to see what became of these: tell of each whether its end was heard of."""
+        answers = [] if isinstance(said, BaseException) else said
+        heard = {word for argv, one in zip(commands, answers, strict=False) if one.code == 0 for word in argv}
+        why = str(said) if isinstance(said, BaseException) else _first_words(said)
+        left = [held for held in todo if held.ended is None]
+        unheard = 0
+        for held in left:
+            array = held.sent.id if held.sent is not None else ""
+            there = any(job.partition(";")[0] in heard for job in (held.id, array) if job)
+            unheard += not there
+            held.status, held.shown = JobStatus.ENDING, "" if there else f"not heard: {why}"
+            self._tell(held)
+        self._link.parting = _parting(len(left) - unheard, unheard)
+
     def heard(self, asked: float) -> None:
         """The queue was heard: whatever it still shows is cancelled again, or told."""
         left: list[Held] = []
@@ -100,6 +133,27 @@ class Canceller:
         if left:
             commands = "; ".join(shlex.join(argv) for argv in self._link.dialect.cancel(_ids(left)))
             self._link.note("not_cancelled", jobs=str(len(left)), command=commands)
+
+
+def _first_words(said: list[Said]) -> str:
+    """Why a command was not heard, by the first that was not."""
+    for one in said:
+        if one.code is None:
+            return "no answer in time"
+        if one.code != 0:
+            lines = (one.err.strip() or one.out.strip() or f"exit code {one.code}").splitlines()
+            return lines[0]
+    return ""
+
+
+def _parting(heard: int, unheard: int) -> str:
+    """What became of the jobs, for who reads of the failure."""
+    if not heard and not unheard:
+        return "none of its jobs is left in flight"
+    told = [f"{heard} of its jobs were told to end, which was not seen yet"] if heard else []
+    left = [f"{unheard} of its jobs could not be told to end, and may go on"] if unheard else []
+    words = "the next run takes over what still lives, and treadle cancel ends it"
+    return "; ".join([*told, *left, words])
 
 
 def _ids(todo: list[Held]) -> list[str]:

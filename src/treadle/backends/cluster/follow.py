@@ -50,7 +50,7 @@ class Follower:
         self.poller = Poller(link, self._sents, self._heard)
         self._watch = Watch(self._sents)
         self.accountant = Accountant(link, self._accounted)
-        self._canceller = Canceller(link, self.poller.at_once)
+        self._canceller = Canceller(link, self.poller.at_once, tell)
 
     def follow(self, sent: Sent) -> None:
         """The scheduler has a submission: a new one, or one of an earlier driver."""
@@ -69,6 +69,11 @@ class Follower:
         for held in some:
             self._canceller.add(held)
         self._canceller.advance(self._link.now())
+
+    @property
+    def cancelling(self) -> bool:
+        """Whether the scheduler is being told to end jobs."""
+        return self._canceller.asking
 
     def finish(self) -> None:
         """Cancel what is still to be cancelled: nobody comes after us."""

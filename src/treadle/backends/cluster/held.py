@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
@@ -48,13 +49,13 @@ class Held:
     `name` is its own, by which the engine calls it; `id` what the scheduler does (empty: not known). `row`,
     `last`, `over`, `known`, `witness`, `looked`, `account`, `accounted` as in `Facts`. `submission` is there
     until the scheduler has it. `several`: others are in the same job. `shown` is what the engine was last
-    told of its place in the queue, and when.
+    told of its place in the queue, and when. `doomed` as in `Adoptee`.
     """
 
     __slots__ = (
-        "account", "accounted", "asked", "attempt", "cancelled", "ended", "exclude", "id", "index", "known",
-        "last", "limit", "log", "looked", "n", "name", "over", "provisional", "row", "secret", "sent",
-        "sent_at", "several", "shown", "shown_at", "status", "submission", "task", "told_id", "tries",
+        "account", "accounted", "asked", "attempt", "cancelled", "doomed", "ended", "exclude", "id", "index",
+        "known", "last", "limit", "log", "looked", "n", "name", "over", "provisional", "row", "secret",
+        "sent", "sent_at", "several", "shown", "shown_at", "status", "submission", "task", "told_id", "tries",
         "witness",
     )  # fmt: skip
 
@@ -84,6 +85,7 @@ class Held:
         self.tries = 0  # how often accounting was asked
         self.asked = 0  # how often its cancelling was asked for
         self.cancelled = False
+        self.doomed = False
         self.status = JobStatus.PENDING
         self.shown = ""
         self.shown_at: float | None = None
@@ -113,6 +115,7 @@ class Held:
             accounted=self.accounted,
             accounting=accounting and bool(self.id),
             cancelled=self.cancelled,
+            doomed=self.doomed,
             several=self.several,
         )
 
@@ -223,3 +226,12 @@ def read_elements(folder: JobFolder) -> Elements | None:
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return found if found.format == FORMAT else None
+
+
+def by_job(some: Sequence[Held]) -> list[list[Held]]:
+    """Attempts that wait: those of a unit as one."""
+    jobs: dict[tuple[int, int], list[Held]] = {}
+    for held in some:
+        unit = held.submission.unit if held.submission is not None else 0
+        jobs.setdefault((unit, 0 if unit else held.n), []).append(held)
+    return list(jobs.values())

@@ -33,6 +33,8 @@ class Link:
         self.outage = Outage()
         self.longest: int | None = None  # the longest time limit in flight, in seconds
         self.failure: SchedulerError | None = None
+        self.leaving = False  # a failure was told: what is in flight is being cancelled, and the run ends
+        self.parting = "what is in flight is cancelled, if that is heard; run again once it answers"
         self._remarks: list[Remark] = []
 
     def _choose_dialect(self) -> None:
@@ -74,11 +76,12 @@ class Link:
             self.note("backend_down", backend=self.settings.backend, message=words)
         if outage.over(now, outage_limit(self.settings, self.longest)):
             assert outage.since is not None
-            self.failure = SchedulerError(
-                f"{self.settings.backend} has not answered for {now - outage.since:.0f} s: {words}",
-                hint="its jobs go on; run again once it answers, and they are adopted",
-            )
+            self.give_up(f"{self.settings.backend} has not answered for {now - outage.since:.0f} s: {words}")
         return outage.pause
+
+    def give_up(self, message: str) -> None:
+        """The run cannot go on with it. Told once more, it is left as it is."""
+        self.failure = SchedulerError(message, hint=self.parting)
 
     def failed(self, error: BaseException) -> None:
         """Asking was not possible at all. Anything but a `SchedulerError` is raised as it is."""

@@ -15,7 +15,6 @@ from msgspec import Struct
 from treadle.backends.cluster.dialect import Phase, Row, Silence
 from treadle.backends.cluster.held import Held, Sent
 from treadle.backends.cluster.link import Link
-from treadle.base.errors import SchedulerError
 from treadle.base.files import is_there
 
 _LONGEST = 60.0  # seconds between two polls when nothing changes
@@ -134,10 +133,9 @@ class Poller:
         if self._silent is None:
             self._silent = now
         elif patience is not None and now - self._silent >= patience:
-            link.failure = SchedulerError(
+            link.give_up(
                 f"the queue of {link.settings.backend} could not be read for {now - self._silent:.0f} s, "
-                f"longer than poll_timeout allows: {words}",
-                hint="what is in flight is cancelled; see to the scheduler, then run again",
+                f"longer than poll_timeout allows: {words}"
             )
             self._silent = now  # so long again for the jobs to be gone, and the driver leaves them
 

@@ -38,8 +38,9 @@ class Facts(Struct, frozen=True, kw_only=True):
     the last row that it ever showed. `polled` is when it last answered (None: not since the submission),
     `over` since when it says that the job is ended or unknown (None: it does not say so). `known`: when any
     source last knew it, accounting too; at least its submission. `witness` is as of `looked` (None: never),
-    `account` as of `accounted`; `accounting`: there is any. `cancelled`: we asked for its end. `several`:
-    other attempts are in the same job, whose own word counts most then: a state is that of the whole job.
+    `account` as of `accounted`; `accounting`: there is any. `cancelled`: we asked for its end. `doomed`: an
+    earlier driver did, and may not have been heard. `several`: other attempts are in the same job, whose own
+    word counts most then: a state is that of the whole job.
     """
 
     now: float
@@ -54,6 +55,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     accounted: float | None = None
     accounting: bool = False
     cancelled: bool = False
+    doomed: bool = False
     several: bool = False
 
 
@@ -134,6 +136,12 @@ class _Case:
         account = facts.account
         self.settled = account if account is not None and account.settled else None
 
+    @property
+    def wanted(self) -> bool:
+        """Whether a bad end is what was asked for; where that may not have been heard: as far as it shows."""
+        asked = self.exit is None or bool(self.exit.asked)
+        return self.facts.cancelled or (self.facts.doomed and asked)
+
     def by_itself(self) -> Ended | None:
         """One of several in a job wrote its end, and nothing that comes of the job can change it.
 
@@ -142,7 +150,7 @@ class _Case:
         exit = self.exit
         if exit is None:
             return None
-        reason = ended_by(exit, self.task, self.limit, self.facts.cancelled)
+        reason = ended_by(exit, self.task, self.limit, self.wanted)
         if reason.reason is EndReason.OK:
             return self._success(exit)
         if self.task.policy.restartable and self.facts.over is None:
@@ -235,7 +243,7 @@ class _Case:
             return self._success(exit)  # the state is that of the whole job, in which another one failed
         if contrary is not None and contrary is not EndReason.APP and not exit.skipped:
             return self._end(Reason(contrary, f"the scheduler says {state}"), source)
-        reason = ended_by(exit, self.task, self.limit, self.facts.cancelled)
+        reason = ended_by(exit, self.task, self.limit, self.wanted)
         if reason.reason is EndReason.OK:
             words = f"it ended with exit code 0, but the scheduler says {state}"
             return self._end(Reason(EndReason.APP, words), source)
@@ -310,9 +318,7 @@ class _Case:
 
     def _end(self, reason: Reason, evidence: str, *, remove: bool = False) -> Ended:
         never = self.facts.several and not self.facts.witness.starts
-        if self.facts.cancelled and (
-            never or reason.reason in (EndReason.APP, EndReason.LOST, *_REQUEUEABLE)
-        ):
+        if self.wanted and (never or reason.reason in (EndReason.APP, EndReason.LOST, *_REQUEUEABLE)):
             reason = Reason(EndReason.CANCELLED, reason.message)
         elif never and reason.reason in _OF_THE_JOB:
             reason = Reason(EndReason.INTERRUPTED, f"its job ended before its turn: {reason.message}")
