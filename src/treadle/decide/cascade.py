@@ -12,12 +12,15 @@ Every task enters each strength once, so the cost is linear in tasks and edges.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 
 from treadle.decide.reading import Reading
 from treadle.decide.reason import OutputNeeded, Upstream
+from treadle.plan.graph import dependents
 from treadle.plan.paths import record_of
 from treadle.plan.task import ScheduledPlan, ScheduledTask
+
+_MOST = 3  # what an upstream task can weigh as a cause
 
 
 class Cascade:
@@ -38,7 +41,7 @@ class Cascade:
         self._live = live
         self._evicted = evicted
         self._cutoff = cutoff
-        self._dependents: dict[str, list[ScheduledTask]] = {}
+        self._dependents: Mapping[str, Sequence[ScheduledTask]] = {}
         self._following: dict[str, Reading] = {}
         self.must: set[str] = set()
         self.may: set[str] = set()
@@ -49,14 +52,9 @@ class Cascade:
         self.must.update(first)
         if len(self.must) == len(self._live):  # a first run: there is nobody left to reach
             return
-        for one in map(self._tasks.__getitem__, self._live):
-            if one.call is not None and not one.inputs:
-                continue  # what a step was built on is in its identity
-            for need in one.needs:
-                upstream = self._tasks.get(need)  # None: it came with an earlier batch of steps
-                if upstream is not None and upstream.making is not None:
-                    continue  # what an environment is made of is in the identity of whoever runs in it
-                self._dependents.setdefault(need, []).append(one)
+        live = map(self._tasks.__getitem__, self._live)
+        # What a step without inputs was built on is in its identity.
+        self._dependents = dependents(one for one in live if one.call is None or one.inputs)
         pending = [*first, *self._made]
         while pending:
             task = pending.pop()
@@ -100,19 +98,25 @@ class Cascade:
                 continue
             if weight > rank:
                 best, rank = need, weight
+                if rank == _MOST:
+                    break
         return Upstream(task=best, root=roots.get(best, best)) if best else None
 
     def _dragged(self, task: str) -> Iterator[str]:
-        for other in self._dependents.get(task, ()):
+        for other in self._after(task):
             if task in other.ordered or (
                 (not self._cutoff or self._is_remote(task)) and self._follows(other, task)
             ):
                 yield other.id
 
     def _touched(self, task: str) -> Iterator[str]:
-        for other in self._dependents.get(task, ()):
+        for other in self._after(task):
             if task in other.ordered or self._follows(other, task):
                 yield other.id
+
+    def _after(self, task: str) -> Sequence[ScheduledTask]:
+        """Who may have to run with it. What an environment is made of is in the identity of those in it."""
+        return self._dependents.get(task, ()) if self._tasks[task].making is None else ()
 
     def _woken(self, task: str) -> Iterator[str]:
         for maker, _ in self._missed(self._tasks[task]) if self._evicted else ():

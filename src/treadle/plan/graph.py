@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
-from treadle.plan.task import ScheduledPlan
+from treadle.plan.sequence import WORTH_SHARING
+from treadle.plan.task import ScheduledPlan, ScheduledTask
 
 Needs = Sequence[Sequence[int]]
 
@@ -148,6 +149,32 @@ def downstream(plan: ScheduledPlan, tasks: Iterable[str]) -> frozenset[str]:
         if task not in found and not found.isdisjoint(plan.tasks[task].needs):
             found.add(task)
     return frozenset(found)
+
+
+def dependents(tasks: Iterable[ScheduledTask]) -> dict[str, Sequence[ScheduledTask]]:
+    """Those of the tasks that need each task, whether or not it is among them.
+
+    Many needs that several tasks share are followed once, and what is needed shares one tuple of these where
+    it has no other dependents.
+    """
+    found: dict[str, list[ScheduledTask]] = {}
+    together: dict[int, list[ScheduledTask]] = {}
+    for task in tasks:
+        if len(task.needs) > WORTH_SHARING:
+            together.setdefault(id(task.needs), []).append(task)
+        else:
+            for need in task.needs:
+                found.setdefault(need, []).append(task)
+    shared: dict[str, Sequence[ScheduledTask]] = {}
+    for some in map(tuple, together.values()):
+        for need in some[0].needs:
+            if need in found:
+                found[need] += some
+            elif need in shared:
+                found[need] = [*shared.pop(need), *some]
+            else:
+                shared[need] = some
+    return {**found, **shared}
 
 
 def critical_path(

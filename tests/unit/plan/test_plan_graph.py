@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from treadle.plan.build import build
-from treadle.plan.graph import critical_path, cycles, downstream, levels, topological, upstream
+from treadle.plan.graph import critical_path, cycles, dependents, downstream, levels, topological, upstream
 from treadle.plan.task import ScheduledPlan
 from treadle.testing.drafts import draft
 
@@ -32,6 +32,26 @@ def test_upstream_is_all_that_a_task_needs_and_itself(diamond):
 def test_downstream_is_all_that_needs_a_task_and_itself(diamond):
     assert downstream(diamond, ["b"]) == {"b", "d"}
     assert downstream(diamond, ["a", "e"]) == {"a", "b", "c", "d", "e"}
+
+
+def test_dependents_are_those_that_need_a_task_and_many_that_need_the_same_are_one_tuple(diamond):
+    found = {need: [one.id for one in those] for need, those in dependents(diamond.tasks.values()).items()}
+    assert found == {"a": ["b", "c"], "b": ["d"], "c": ["d"]}
+    drafts = [
+        *(draft(f"a/i={i}", "", f"a{i}") for i in range(20)),
+        *(draft(f"b/i={i}", "", f"b{i}", depends_on=("a",)) for i in range(5)),
+        *(draft(f"c/i={i}", "", f"c{i}", depends_on=("a", "b")) for i in range(5)),
+        draft("d", "a7", "d"),
+    ]
+    plan = build("flow", drafts)
+    many = dependents(task for task in plan.tasks.values() if task.rule != "c")
+    assert many["a/i=0"] is many["a/i=19"]
+    for tasks in (plan.tasks.values(), [task for task in plan.tasks.values() if task.rule != "c"]):
+        expected: dict[str, set[str]] = {}
+        for task in tasks:
+            for need in task.needs:
+                expected.setdefault(need, set()).add(task.id)
+        assert {need: {one.id for one in those} for need, those in dependents(tasks).items()} == expected
 
 
 def test_the_critical_path_follows_the_longest_branch(diamond):
