@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from treadle.base.errors import SchedulerError
 from treadle.engine.backend import (
     Abilities,
     Accepted,
@@ -46,6 +47,7 @@ class PairBackend:
         self._jobs: dict[str, tuple[ExecutorBackend, str]] = {}
         self._shown: dict[tuple[int, str], str] = {}
         self._due: dict[int, float] = {}
+        self._failure: SchedulerError | None = None
         self._news = Either([local.fileno(), other.fileno()])
         here, there = local.abilities, other.abilities
         self._abilities = Abilities(
@@ -126,10 +128,17 @@ class PairBackend:
         for job in adopted:  # only what outlives a driver can be
             self._know(self._other, job, job)
         reports: list[JobReport] = []
+        failure, self._failure = self._failure, None
         for part in (self._local, self._other):
             if adopted or self._is_due(part):
                 self._due.pop(id(part), None)
-                reports += [self._told(part, one) for one in part.poll(self._of(part, jobs))]
+                try:
+                    reports += [self._told(part, one) for one in part.poll(self._of(part, jobs))]
+                except SchedulerError as error:
+                    failure = error
+        if failure is not None and not reports:
+            raise failure
+        self._failure = failure  # told once the ends are: nobody tells them again
         return reports
 
     def _told(self, part: ExecutorBackend, report: JobReport) -> JobReport:
@@ -172,6 +181,8 @@ class PairBackend:
         return self._news.fileno()
 
     def next_timeout(self) -> float | None:
+        if self._failure is not None:
+            return 0.0
         now = time.monotonic()
         for part in (self._local, self._other):
             if (wish := part.next_timeout()) is not None:

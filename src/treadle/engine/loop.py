@@ -261,6 +261,8 @@ class BackendDriver:
                     if not self._is_over():
                         self._wait(selector)
                 self._scribe.sync()
+            if self._machine.exit_code == 3:  # nobody may have seen the end of our own processes
+                self._jobs.abandon()
         except BaseException:
             self._jobs.abandon()
             raise

@@ -107,6 +107,8 @@ class Machine(Attempts):
             self._doors[type(news)](news)
             if self._due:
                 self._end_due()
+            if self.finished:  # nothing comes after the end
+                return Turn(events, self._commands)
         if self._brakes.mode is Mode.GOING and not self._disk_full:
             self._start()
         self._close()

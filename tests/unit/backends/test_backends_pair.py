@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from treadle.backends.local import LocalBackend
 from treadle.backends.pair import PairBackend
+from treadle.base.errors import SchedulerError
 from treadle.engine.backend import Abilities, Accepted, JobStatus, Refused, Submission
 from treadle.engine.besides import parts_of
 from treadle.plan.task import Call, Command, Resources, ScheduledTask, Where
@@ -133,6 +134,17 @@ def test_an_adopted_job_is_the_other_ones(parts):
     assert there.polls == 1
     pair.cancel(["4711"])
     assert there.cancelled == [("4711", False)]
+
+
+def test_an_end_is_told_before_the_failure_of_the_other_part(parts):
+    here, there = FakeBackend(succeed), FakeBackend(hang)
+    pair = PairBackend(here, there)
+    jobs = [one.job for one in pair.submit([submission("a"), submission("b", Where.CLIENT)])]
+    there.outage = "no controller"
+    assert [report.job for report in pair.poll(jobs)] == jobs[:1]
+    assert pair.next_timeout() == 0.0
+    with pytest.raises(SchedulerError, match="no controller"):
+        pair.poll(jobs)
 
 
 def test_each_attempt_is_recorded_under_its_own_backend(pair):

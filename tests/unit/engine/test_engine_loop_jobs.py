@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -277,6 +277,26 @@ def test_jobs_of_a_backend_that_cannot_be_told_are_recorded_as_unheard(bench: Be
     assert (result.exit_code, result.detached) == (3, 1)
     (seen,) = bench.events(JobSeen)
     assert (seen.task, seen.state, seen.reason) == ("a", "ending", "not heard: no controller")
+
+
+def test_a_scheduler_that_fails_leaves_no_process_of_this_machine(bench: Bench) -> None:
+    class Stubborn(FakeBackend):
+        def cancel(self, jobs: Sequence[str], *, force: bool = False) -> None:
+            if force:
+                super().cancel(jobs, force=force)
+
+    here, there = Stubborn(lambda one: None, Abilities()), FakeBackend(lambda one: None, STAYS)
+    there._count = 100
+    bench.backend = PairBackend(here, there, local_rules={"b"})  # type: ignore[assignment]
+
+    def heard(event: Event) -> None:
+        if isinstance(event, AttemptStarted) and event.job == "101":
+            there.outage = "no controller"
+
+    bench.heard = heard
+    result = bench.drive(task("a"), task("b"))
+    assert (result.exit_code, result.detached) == (3, 1)
+    assert here.cancelled == [("1", True)]
 
 
 def test_a_failure_of_an_adopted_job_names_the_log_where_it_is(bench: Bench) -> None:
