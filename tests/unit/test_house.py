@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
@@ -55,3 +56,8 @@ def test_a_small_plan_is_made_without_importing_anything_heavy(tmp_path: pathlib
         "difflib",
         "tomlkit",
     }
+
+
+def test_every_name_of_a_test_file_is_there_once() -> None:
+    names = Counter(file.name for file in (ROOT / "tests").rglob("*.py") if file.name != "conftest.py")
+    assert [name for name, times in names.items() if times > 1 and name != "__init__.py"] == []
