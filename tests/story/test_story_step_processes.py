@@ -126,7 +126,6 @@ assert [one for one, _ in values] == [0, 1, 2]
 assert os.getpid() not in [pid for _, pid in values]
 """
     assert run(folder, text) == "once\n"
-    assert folder.read("pipeline.py")
 
 
 def test_a_script_from_stdin_has_workers(folder):

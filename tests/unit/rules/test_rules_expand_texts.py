@@ -145,7 +145,8 @@ def test_a_param_that_no_text_uses_is_checked_as_well() -> None:
 
 
 def test_what_is_wrong_with_a_param_is_told_once() -> None:
-    assert error(rule('output = ["o"]', 'shell = "x {params.a}"', 'params = { a = "{config.nope}" }'))
+    found = error(rule('output = ["o"]', 'shell = "x {params.a}"', 'params = { a = "{config.nope}" }'))
+    assert (found.code, found.place.key) == ("unknown-config", "shell")
 
 
 def test_a_wildcard_in_a_list_of_params_counts_and_can_be_asked_for() -> None:
