@@ -7,10 +7,9 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -23,17 +22,6 @@ from treadle.records.line import Settled, read_checkpoint
 TREADLE = str(Path(sys.executable).with_name("treadle"))
 PROFILE = "there"
 FAST = 0.1  # seconds between two polls of a fake one
-
-T = TypeVar("T")
-
-
-def until(condition: Callable[[], T], what: str, seconds: float = 60.0) -> T:
-    """Wait until `condition` holds, and give what it gave."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"never came: {what}"
-        time.sleep(0.01)
-    return found
 
 
 class Site:

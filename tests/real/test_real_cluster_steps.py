@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cluster_runs import Place, real_site, until
+from cluster_runs import Place, real_site
 from schedulers.start import Scheduler
+from waiting import until
 
 pytestmark = pytest.mark.real
 PIPELINE = """

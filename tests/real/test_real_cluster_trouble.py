@@ -10,38 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from cluster_runs import Place, real_site, until
+from cluster_runs import Place, real_site
 from schedulers.start import Scheduler
 from treadle.records.event import EndReason
+from trouble_runs import lay_out, whole
+from waiting import until
 
 pytestmark = pytest.mark.real
-FLOW = """
-[workflow]
-name = "trouble"
-strict_shell = true
-
-[[rules]]
-name = "one"
-input = ["in/{sample}.txt"]
-output = ["one/{sample}.txt"]
-shell = "echo one.{sample} >> starts; sleep 0.5; cat {input} > {output}"
-
-[[rules]]
-name = "two"
-input = ["one/{sample}.txt"]
-output = ["two/{sample}.txt"]
-shell = "echo two.{sample} >> starts; cat {input} {input} > {output}"
-"""
-ONCE = {"one.a": 1, "one.b": 1, "two.a": 1, "two.b": 1}
 EVENTS = (3, 4, 6, 7, 8, 9, 10, 11, 13, 14)
 
 
-def lay_out(path: Path, scheduler: Scheduler) -> Place:
-    place = Place(path, real_site(scheduler))
-    place.write("main.oxoflow", FLOW)
-    for name in "ab":
-        place.write(f"in/{name}.txt", f"{name}\n")
-    return place
+def laid_out(path: Path, scheduler: Scheduler) -> Place:
+    """A folder with the workflow of two rules."""
+    return lay_out(Place(path, real_site(scheduler)), seconds=0.5)
 
 
 def single(path: Path, scheduler: Scheduler, text: str = "") -> Place:
@@ -51,12 +32,6 @@ def single(path: Path, scheduler: Scheduler, text: str = "") -> Place:
     rule = f"[[rules]]\nname = 'it'\noutput = ['it.txt']\n{text}\nshell = '{shell}'\n"
     place.write("main.oxoflow", f"[workflow]\nname = 'single'\nstrict_shell = true\n{rule}")
     return place
-
-
-def whole(place: Place) -> None:
-    """All was made, by tasks that ran once."""
-    assert {name: place.read(f"two/{name}.txt") for name in "ab"} == {"a": "a\na\n", "b": "b\nb\n"}
-    assert place.starts() == ONCE
 
 
 def begin(place: Place, task: str) -> subprocess.Popen[str]:
@@ -86,7 +61,7 @@ def killed_at(place: Place, events: int) -> None:
 def test_slurm_a_driver_killed_at_ten_points_loses_nothing_and_repeats_nothing(
     slurm: Scheduler, tmp_path: Path
 ) -> None:
-    places = [lay_out(tmp_path / str(events), slurm) for events in EVENTS]
+    places = [laid_out(tmp_path / str(events), slurm) for events in EVENTS]
     with ThreadPoolExecutor(5) as pool:
         for done in [pool.submit(killed_at, place, at) for place, at in zip(places, EVENTS, strict=True)]:
             done.result()
@@ -95,7 +70,7 @@ def test_slurm_a_driver_killed_at_ten_points_loses_nothing_and_repeats_nothing(
 def test_sge_a_killed_driver_loses_nothing_and_repeats_nothing(sge: Scheduler, tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         for done in [
-            pool.submit(killed_at, lay_out(tmp_path / str(events), sge), events) for events in (4, 7, 9)
+            pool.submit(killed_at, laid_out(tmp_path / str(events), sge), events) for events in (4, 7, 9)
         ]:
             done.result()
 
@@ -103,7 +78,7 @@ def test_sge_a_killed_driver_loses_nothing_and_repeats_nothing(sge: Scheduler, t
 def test_slurm_a_controller_that_is_stopped_and_started_fails_no_job(
     slurm: Scheduler, tmp_path: Path
 ) -> None:
-    place = lay_out(tmp_path, slurm)
+    place = laid_out(tmp_path, slurm)
     run = begin(place, "one.a")
     slurm.stop("slurmctld")
     try:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster_runs import Place, until
+from cluster_runs import Place
+from waiting import until
 
 pytestmark = pytest.mark.real
 IMAGE = "localhost/treadle-test:1"

@@ -8,8 +8,9 @@ import pathlib
 import subprocess
 import sys
 import textwrap
-import time
 from typing import Any, Self
+
+from waiting import until
 
 TREADLE = str(pathlib.Path(sys.executable).with_name("treadle"))
 HEAD = '[workflow]\nname = "story"\nstrict_shell = true\n'
@@ -70,10 +71,7 @@ class Folder:
 
     def until(self, name: str) -> None:
         """Wait until a file is there: a sign that a task gives."""
-        deadline = time.monotonic() + 60
-        while not (self.path / name).exists():
-            assert time.monotonic() < deadline, f"{name} never came"
-            time.sleep(0.01)
+        until((self.path / name).exists, name)
 
     def snapshot(self, below: str = ".treadle") -> dict[str, bytes]:
         """Every file below a folder with its content: nothing was written when two are equal."""

@@ -9,22 +9,11 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
-T = TypeVar("T")
-PATIENCE = 60.0  # seconds for what must come; a loaded machine is slow, and a test that waits is not wrong
-
-
-def until(condition: Callable[[], T], what: str, seconds: float = PATIENCE) -> T:
-    """Wait until `condition` holds, and give what it gave."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"never came: {what}"
-        time.sleep(0.005)
-    return found
+from waiting import PATIENCE, until
 
 
 def mortal() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import stat
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,8 +12,8 @@ import pytest
 
 from treadle.testing.schedulers import FakeCluster
 from treadle.testing.schedulers.mischief import Do
+from waiting import PATIENCE, until
 
-PATIENCE = 60.0
 FLOW = """
 [[sample_groups]]
 name = "cohort"
@@ -60,13 +59,6 @@ def cluster(folder: Any) -> Iterator[Callable[..., FakeCluster]]:
     yield start
     for fake in started:
         fake.close()
-
-
-def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def running(fake: FakeCluster) -> bool:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cluster_runs import Place, fake_site, until
+from cluster_runs import Place, fake_site
 from treadle.testing.schedulers import FakeCluster
+from waiting import until
 
 Cluster = Callable[..., FakeCluster]
 KINDS = ("slurm", "pbs", "torque", "sge", "lsf")

@@ -9,41 +9,17 @@ from typing import Any
 
 import pytest
 
-from cluster_runs import Place, fake_site, until
+from cluster_runs import Place, fake_site
 from treadle.records.event import EndReason
 from treadle.testing.schedulers import FakeCluster
+from trouble_runs import FLOW, ONCE, lay_out, whole
+from waiting import until
 
 Cluster = Callable[..., FakeCluster]
 KINDS = ("slurm", "pbs", "torque", "sge", "lsf")
 # What submits, and what tells of the queue.
 SUBMIT = {"slurm": "sbatch", "pbs": "qsub", "torque": "qsub", "sge": "qsub", "lsf": "bsub"}
 QUEUE = {"slurm": "squeue", "pbs": "qstat", "torque": "qstat", "sge": "qstat", "lsf": "bjobs"}
-
-FLOW = """
-[workflow]
-name = "trouble"
-strict_shell = true
-
-[[rules]]
-name = "one"
-input = ["in/{sample}.txt"]
-output = ["one/{sample}.txt"]
-shell = "echo one.{sample} >> starts; sleep 0.2; cat {input} > {output}"
-
-[[rules]]
-name = "two"
-input = ["one/{sample}.txt"]
-output = ["two/{sample}.txt"]
-shell = "echo two.{sample} >> starts; cat {input} {input} > {output}"
-"""
-ONCE = {"one.a": 1, "one.b": 1, "two.a": 1, "two.b": 1}
-
-
-def lay_out(place: Place) -> Place:
-    place.write("main.oxoflow", FLOW)
-    for name in "ab":
-        place.write(f"in/{name}.txt", f"{name}\n")
-    return place
 
 
 def single(place: Place, text: str = "", *, seconds: float = 0.5) -> Place:
@@ -52,12 +28,6 @@ def single(place: Place, text: str = "", *, seconds: float = 0.5) -> Place:
     rule = f"[[rules]]\nname = 'it'\noutput = ['it.txt']\n{text}\nshell = '{shell}'\n"
     place.write("main.oxoflow", f"[workflow]\nname = 'single'\nstrict_shell = true\n{rule}")
     return place
-
-
-def whole(place: Place) -> None:
-    """All was made, by tasks that ran once."""
-    assert {name: place.read(f"two/{name}.txt") for name in "ab"} == {"a": "a\na\n", "b": "b\nb\n"}
-    assert place.starts() == ONCE
 
 
 def notices(place: Place) -> set[str]:
@@ -254,7 +224,7 @@ def test_a_queue_that_cannot_be_read_for_poll_timeout_cancels_what_is_in_flight(
 
 def waiting(place: Place) -> Place:
     """Two tasks that wait until they may end."""
-    place.write("main.oxoflow", FLOW.replace("sleep 0.2", "until test -e go; do sleep 0.05; done"))
+    place.write("main.oxoflow", FLOW.replace("sleep SECONDS", "until test -e go; do sleep 0.05; done"))
     for name in "ab":
         place.write(f"in/{name}.txt", f"{name}\n")
     return place

@@ -9,7 +9,8 @@ import time
 
 from story_environments import tools
 
-from cluster_runs import Place, fake_site, until
+from cluster_runs import Place, fake_site
+from waiting import until
 
 FLOW = """
 [config]

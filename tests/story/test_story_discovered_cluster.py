@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cluster_runs import HERE, Place, fake_site, until
+from cluster_runs import HERE, Place, fake_site
 from discovered_runs import ALL, WHOLE, cut, lay_out, lives, started
 from treadle.testing.schedulers import FakeCluster
+from waiting import until
 
 KINDS = ("slurm", "pbs", "torque", "sge", "lsf")
 

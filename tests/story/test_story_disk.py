@@ -11,9 +11,10 @@ from contextlib import suppress
 
 import pytest
 from story_folder import TREADLE
-from story_trouble import mortal, none_left, until
+from story_trouble import mortal, none_left
 
 from mounts import Mount, small_disk
+from waiting import until
 
 FLOW = """
 [[rules]]

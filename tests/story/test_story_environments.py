@@ -8,7 +8,7 @@ import zipfile
 
 from story_environments import CONDA, CONDA_FILE, conda_flow, tools
 
-from cluster_runs import until
+from waiting import until
 
 VENV = """
 [[rules]]

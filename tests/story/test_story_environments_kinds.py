@@ -8,7 +8,8 @@ import shutil
 import pytest
 from story_environments import CONDA, CONDA_FILE, MODULES, conda_flow, tools
 
-from cluster_runs import Place, fake_site, until
+from cluster_runs import Place, fake_site
+from waiting import until
 
 REAL_MODULES = pathlib.Path("/usr/share/modules/init/bash")
 

@@ -7,9 +7,10 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-from story_steps import Calls, until
+from story_steps import Calls
 
 from treadle import StepRunner, StepSpec
+from waiting import until
 
 
 def states(report: Iterable[Any]) -> dict[str, str]:

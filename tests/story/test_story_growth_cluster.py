@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cluster_runs import HERE, Place, Site, fake_site, until
+from cluster_runs import HERE, Place, Site, fake_site
 from treadle.testing.schedulers import FakeCluster
+from waiting import until
 
 KINDS = ("slurm", "pbs", "torque", "sge", "lsf")
 PIPELINE = """

@@ -8,21 +8,8 @@ import signal
 from collections import Counter
 
 import pytest
-from story_steps import run_script, start_script
+from story_steps import KILLER, run_script, start_script
 
-# `at` events are written; the driver dies as the last one is.
-KILLER = """
-    import signal
-    from treadle.records import append
-    at, count, write = int(sys.argv[1]), 0, append.Appender.write
-    def dying(self, data):
-        global count
-        for line in data.splitlines(keepends=True):
-            write(self, line)
-            count += 1
-            if count == at and self.path.endswith("events.jsonl"): os.kill(os.getpid(), signal.SIGKILL)
-    append.Appender.write = dying
-"""
 STEPS = """
     here = pathlib.Path.cwd()
     def mark(name, value=None):

@@ -9,7 +9,9 @@ import subprocess
 
 import pytest
 from story_folder import TREADLE
-from story_trouble import none_left, until
+from story_trouble import none_left
+
+from waiting import until
 
 FLOW = """
 [[rules]]
@@ -239,4 +241,4 @@ def test_a_log_that_is_asked_for_before_it_is_there(flow):
     until(lambda: following.poll() is None, "the follower")
     finish(flow, run)
     out, err = following.communicate(timeout=60)
-    assert (following.returncode, out, err) == (0, "", "")
+    assert (following.returncode, out, err) == (0, "", "second printed nothing\n")

@@ -11,7 +11,9 @@ from typing import Any
 import pexpect
 import pytest
 from story_folder import TREADLE
-from story_trouble import none_left, until
+from story_trouble import none_left
+
+from waiting import until
 
 # Both tasks write half of their output and wait until `quick` is there. One of them does not hear SIGTERM.
 FLOW = """

@@ -9,7 +9,9 @@ import sys
 import time
 
 import pytest
-from story_steps import run_script, start_script, until
+from story_steps import KILLER, run_script, start_script
+
+from waiting import until
 
 STEPS = """
     class Interrupted(Exception): pass
@@ -141,19 +143,6 @@ def test_sigterm_ends_in_order_too_and_the_program_with_it(tmp_path: pathlib.Pat
 
 
 # The driver is killed at every event of a small run, and run again
-
-KILLER = """
-    import signal
-    from treadle.records import append
-    at, count, write = int(sys.argv[1]), 0, append.Appender.write
-    def dying(self, data):
-        global count
-        for line in data.splitlines(keepends=True):
-            write(self, line)
-            count += 1
-            if count == at and self.path.endswith("events.jsonl"): os.kill(os.getpid(), signal.SIGKILL)
-    append.Appender.write = dying
-"""
 
 
 def test_a_driver_that_is_killed_at_any_event_goes_on_where_it_was(tmp_path: pathlib.Path) -> None:

@@ -9,7 +9,9 @@ import subprocess
 import time
 
 import pytest
-from story_steps import run_script, start_script, until
+from story_steps import run_script, start_script
+
+from waiting import until
 
 SCRIPT = """
 def put(out):

@@ -12,9 +12,10 @@ import time
 import traceback
 
 import pytest
-from story_steps import Calls, put, run_script, until
+from story_steps import Calls, put, run_script
 
 from treadle import OptionError, StepError, StepRunError, StepRunner, StepSpec
+from waiting import until
 
 
 def test_the_examples_run_as_they_stand(tmp_path: pathlib.Path) -> None:

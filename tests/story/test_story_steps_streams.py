@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from story_steps import Calls, put, run_script, until
+from story_steps import Calls, put, run_script
 
 from treadle import StepError, StepRunError, StepRunner, StepSpec
+from waiting import until
 
 
 def test_a_stream_runs_all_its_steps_and_tells_counts(runner: StepRunner) -> None:

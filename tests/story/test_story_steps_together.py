@@ -7,12 +7,13 @@ import pathlib
 import threading
 
 import pytest
-from story_steps import Calls, put, start_script, until
+from story_steps import Calls, put, start_script
 
 from treadle import StepRunError, StepRunner, StepSpec
 from treadle.cli.words import notice
 from treadle.records.event import Noticed
 from treadle.records.journal import read_journal
+from waiting import until
 
 
 def test_two_runners_in_one_process_make_each_artifact_once(tmp_path: pathlib.Path) -> None:

@@ -8,7 +8,9 @@ import signal
 import socket
 
 import pytest
-from story_trouble import none_left, until
+from story_trouble import none_left
+
+from waiting import until
 
 FLOW = """
 [[rules]]

@@ -8,7 +8,9 @@ from contextlib import suppress
 
 import pytest
 from story_folder import TREADLE
-from story_trouble import mortal, none_left, processes, until
+from story_trouble import mortal, none_left, processes
+
+from waiting import until
 
 
 def rule(name: str, shell: str, output: str = '"{name}.txt"', more: str = "") -> str:

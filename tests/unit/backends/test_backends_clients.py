@@ -28,6 +28,7 @@ from treadle.backends.clients import (
 from treadle.backends.local import LocalBackend
 from treadle.base.errors import StepError
 from treadle.engine.backend import JobStatus
+from waiting import until
 
 
 @pytest.fixture
@@ -279,10 +280,3 @@ def test_jobs_end_with_a_driver_that_is_killed(tmp_path):
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False, timeout=60)
     pid = (tmp_path / "up").read_text()
     until(lambda: not os.path.exists(f"/proc/{pid}"))
-
-
-def until(done) -> None:
-    deadline = time.monotonic() + 60
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from treadle.base.proc import live_members
 from treadle.engine.backend import Submission
 from treadle.plan.task import Resources, ScheduledTask
 from treadle.records.event import EndReason
+from waiting import until
 
 GIB = 1024**3
 NODES = [{"CPU": 4.0, "memory": 8.0 * GIB}, {"CPU": 16.0, "memory": 4.0 * GIB, "GPU": 2.0, "licence": 1.0}]
@@ -239,10 +239,3 @@ def test_a_tethered_command_is_else_as_it_would_be_without(tmp_path):
     assert (gone.returncode, "no-such-program" in gone.stderr) == (127, True)
     os.close(reader)
     os.close(writer)
-
-
-def until(done) -> None:
-    deadline = time.monotonic() + 60
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

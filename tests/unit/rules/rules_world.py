@@ -19,6 +19,19 @@ from treadle.rules.pattern.text import PathText
 from treadle.rules.selection import parse_selection
 
 HEAD = '[workflow]\nname = "w"\nstrict_shell = true\n'
+PAIRS = """
+[[pairs]]
+pair_id = "P1"
+experiment = "T1"
+control = "N1"
+[[pairs]]
+pair_id = "P2"
+experiment = "T2"
+control = "N1"
+[[pairs]]
+pair_id = "P3"
+experiment = "T3"
+"""
 SAMPLES = '[[sample_groups]]\nname = "all"\nsamples = ["S1", "S2", "S3"]\n'
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rules_world import SAMPLES, error, errors, expanded, notes, tasks
+from rules_world import PAIRS, SAMPLES, error, errors, expanded, notes, tasks
 
 ALIGN = """
 [[rules]]
@@ -18,19 +18,6 @@ name = "gather"
 input = ["bam/{sample}.bam"]
 output = ["all.txt"]
 shell = "cat {input} > {output}"
-"""
-PAIRS = """
-[[pairs]]
-pair_id = "P1"
-experiment = "T1"
-control = "N1"
-[[pairs]]
-pair_id = "P2"
-experiment = "T2"
-control = "N1"
-[[pairs]]
-pair_id = "P3"
-experiment = "T3"
 """
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rules_world import SAMPLES, expanded, refusal, tasks
+from rules_world import PAIRS, SAMPLES, expanded, refusal, tasks
 
 from treadle.base.errors import OptionError
 from treadle.rules.selection import EVERYTHING, Selection, parse_selection
@@ -15,19 +15,6 @@ samples = ["S1", "S2"]
 [[sample_groups]]
 name = "control"
 samples = ["S3", "S4"]
-"""
-PAIRS = """
-[[pairs]]
-pair_id = "P1"
-experiment = "T1"
-control = "N1"
-[[pairs]]
-pair_id = "P2"
-experiment = "T2"
-control = "N1"
-[[pairs]]
-pair_id = "P3"
-experiment = "T3"
 """
 
 

@@ -18,16 +18,10 @@ from treadle.base.errors import SchedulerError
 from treadle.base.groups import process_gone, start_time
 from treadle.testing.pytest_plugin import fake_cluster
 from treadle.testing.schedulers import FakeCluster
+from waiting import until
 
 __all__ = ["fake_cluster"]
 Start = Callable[..., FakeCluster]
-
-
-def until(what: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(
