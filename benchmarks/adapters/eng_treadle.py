@@ -60,6 +60,17 @@ class Treadle(Engine):
         return [str(BIN), "plan" if step == "C" else "run", "--quiet"] + ([] if step == "C" else ["-j", "2"])
 
 
+class Recorded(Treadle):
+    """Nothing to do, in a folder where that was so before: files just made are looked at more closely once."""
+
+    name, steps, prepares = "treadle-recorded", "B", True
+    note = "nothing to do, not for the first time"
+
+    def prepare_argv(self, shape, n, d):
+        run = " ".join(self.argv("A", shape, n, d))
+        return ["sh", "-c", f"{run} && {run}"]
+
+
 class Steps(Engine):
     """Python steps: N functions that do nothing, in threads of the driver, each with its artifact record."""
 
@@ -96,6 +107,7 @@ def run_steps(mode, n):
 
 ENGINES = [
     Treadle(),
+    Recorded(),
     Treadle(name="treadle-bash", shell="bash", note="treadle run -j 2 --quiet (bash, the default)"),
     Steps(),
     Steps(name="treadle-steps-cached", mode="cached", note="the second run of the same steps"),

@@ -25,6 +25,7 @@ from treadle.api.steps_source import Route, growth_of, stream_of
 from treadle.api.steps_stream import Stream
 from treadle.api.steps_tally import StepTally
 from treadle.api.view import View
+from treadle.base.garbage import Rest
 from treadle.base.layout import StateFolder
 from treadle.base.mask import Mask
 from treadle.records.past import Past, load_past
@@ -58,6 +59,7 @@ class StepRun:
     def __init__(self, places: Places, wish: Wish) -> None:
         self._places = places
         self._wish = wish
+        self._rest = Rest()
         self._route = Route(
             places=places, look=Looker(places), force=wish.force, rerun_failed=wish.force_run_failed
         )
@@ -65,7 +67,8 @@ class StepRun:
     def go(self, steps: Iterable[StepSpec]) -> RunReport:
         """Run them. Raises what `StepRunner.run` does."""
         if isinstance(steps, list | tuple):
-            return self._list(steps)
+            with self._rest:
+                return self._list(steps)
         if self._wish.dry_run:
             pulled = list(islice(steps, PREVIEWED + 1))
             return self._list(pulled[:PREVIEWED], truncated=len(pulled) > PREVIEWED)
@@ -143,7 +146,8 @@ class StepRun:
         """Carry it out; the report, or what went wrong."""
         source = source or growth_of(view, self._route, session, lambda more: self._enter(tally, more))
         try:
-            done = carry_out(session, view, self._options(tally.streamed), tally, source)
+            with self._rest.ended():
+                done = carry_out(session, view, self._options(tally.streamed), tally, source)
         finally:
             if source is not None:
                 source.close()

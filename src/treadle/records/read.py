@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator
 from typing import TypeVar
@@ -11,6 +10,7 @@ import msgspec
 
 from treadle.base.errors import RecordError
 from treadle.base.files import disk_error
+from treadle.base.garbage import uncollected
 from treadle.base.place import Place
 
 T = TypeVar("T")
@@ -75,19 +75,12 @@ def whole_length(fd: int) -> int:
 
 
 def decode_lines(decoder: msgspec.json.Decoder[T], data: bytes, path: str, *, first: int = 1) -> list[T]:
-    """Decode all lines; `first` is the number of the first one. Raises `RecordError` with file and line.
-
-    The garbage collector rests meanwhile: there is no garbage, and it would walk all that is made.
-    """
-    active = gc.isenabled()
-    gc.disable()
+    """Decode all lines; `first` is the number of the first one. Raises `RecordError` with file and line."""
     try:
-        return decoder.decode_lines(data)
+        with uncollected():
+            return decoder.decode_lines(data)
     except msgspec.MsgspecError as error:
         raise _damage(decoder, data, path, first) or error from None
-    finally:
-        if active:
-            gc.enable()
 
 
 def _damage(decoder: msgspec.json.Decoder[T], data: bytes, path: str, first: int) -> RecordError | None:
