@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from treadle.base.place import Diagnostic
 from treadle.rules.profile.overrides import COMMAND_LINE
@@ -145,4 +144,18 @@ def _hangs_on(rule: Rule, keys: frozenset[str], hazy: bool) -> bool:
 
 def _named(value: Any) -> set[str]:
     """The config keys that are named anywhere in a value."""
-    return set(_KEY.findall(msgspec.json.encode(value, enc_hook=str).decode()))
+    found: set[str] = set()
+    pending = [value]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, str):
+            found.update(_KEY.findall(one))
+        elif isinstance(one, Mapping):
+            pending += (*one.keys(), *one.values())
+        elif isinstance(one, list | tuple | set | frozenset):
+            pending += one
+        elif isinstance(one, Struct):
+            pending += astuple(one)
+        elif one is not None and not isinstance(one, int | float):  # a number names nothing
+            found.update(_KEY.findall(str(one)))
+    return found
