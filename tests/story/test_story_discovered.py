@@ -93,7 +93,8 @@ def test_what_lies_on_the_disk_from_before_is_not_taken_for_what_a_checkpoint_fi
     assert folder.will_run() == set()
 
 
-def test_a_temporary_output_stays_while_a_checkpoint_may_add_a_reader(folder):
+def temporary_and_open(folder) -> None:
+    """A temporary output with one reader, and a checkpoint that finds another."""
     folder.flow(
         """
         [[rules]]
@@ -120,12 +121,26 @@ def test_a_temporary_output_stays_while_a_checkpoint_may_add_a_reader(folder):
         """
     )
     found(folder, "a")
+
+
+def test_a_temporary_output_stays_while_a_checkpoint_may_add_a_reader(folder):
+    temporary_and_open(folder)
     folder.treadle("run")
     attempts = [one["task"] for one in folder.events() if one["event"] == "attempt_submitted"]
     assert attempts.count("base") == 1
     assert folder.read("use/a") == "base\n"
     assert not (folder / "base.txt").exists()
     assert folder.will_run() == set()
+
+
+def test_so_it_does_while_that_checkpoint_was_not_asked_for(folder):
+    temporary_and_open(folder)
+    folder.treadle("run", "first")
+    assert folder.read("base.txt") == "base\n"
+    folder.treadle("run")
+    assert "base" not in folder.attempted()
+    assert folder.read("use/a") == "base\n"
+    assert not (folder / "base.txt").exists()
 
 
 def test_a_checkpoint_that_is_cut_off_brings_back_what_it_had_found(folder):

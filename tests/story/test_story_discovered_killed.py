@@ -5,18 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from story_discovered import FIND
 from story_trouble import Host, none_left
 
-FLOW = """
-[[rules]]
-name = "find"
-input = ["names.toml"]
-output = ["found.toml"]
-checkpoint = true
-checkpoint_manifest = "found.toml"
-checkpoint_extends = ["values.part"]
-shell = "cp {input} {output}"
-
+REST = """
 [[rules]]
 name = "make"
 output = ["parts/{part}.txt"]
@@ -48,7 +40,7 @@ WHOLE = "a\nb\na1\na2\nb1\nb2\n"
 
 def fresh(folder, name: str):
     inner = folder.below(name)
-    inner.flow(FLOW)
+    inner.flow(FIND + REST)
     inner.write("names.toml", '[reentry.values]\npart = ["a", "b"]\n')
     return inner
 

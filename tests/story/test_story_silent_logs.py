@@ -6,11 +6,13 @@ import os
 
 from treadle.base.sole import is_sole
 
-MANY = """
+VALUES = """
 [[values]]
 name = "i"
 values = ["01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12"]
+"""
 
+MANY = """
 [[rules]]
 name = "quiet"
 output = ["out/{i}"]
@@ -18,10 +20,6 @@ shell = "touch {output}"
 """
 
 MIXED = """
-[[values]]
-name = "i"
-values = ["01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12"]
-
 [[rules]]
 name = "some"
 output = ["out/{i}"]
@@ -76,7 +74,7 @@ def logs(folder) -> dict[str, str]:
 
 
 def test_tasks_that_print_nothing_leave_no_log_each(folder):
-    folder.flow(MANY)
+    folder.flow(VALUES + MANY)
     folder.treadle("run", "-j1")
     assert len(logs(folder)) == (1 if tells_who_has_files_open(folder) else 12)
     shown = folder.treadle("logs", "quiet/i=03")
@@ -85,7 +83,7 @@ def test_tasks_that_print_nothing_leave_no_log_each(folder):
 
 
 def test_what_tasks_print_stands_in_their_own_logs(folder):
-    folder.flow(MIXED)
+    folder.flow(VALUES + MIXED)
     folder.treadle("run", "-j2")
     for i in range(1, 13):
         told = f"it is {i:02}\n" if i % 10 in (3, 6, 9) else ""

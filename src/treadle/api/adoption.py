@@ -149,5 +149,4 @@ def _backend(view: View, task: ScheduledTask) -> str:
         from treadle.backends.clients import current_client
 
         return current_client().name
-    stays = here is None or task.rule in here or task.starts_nothing
-    return "local" if cluster is None or stays else cluster.backend
+    return "local" if cluster is None or here is None or task.rule in here else cluster.backend

@@ -50,7 +50,7 @@ def local_rules(workflow: Workflow) -> frozenset[str] | None:
     """The rules that run on this machine; None: all of them."""
     if workflow.cluster is None or workflow.cluster.backend == "local":
         return None
-    here = {rule.name for rule in workflow.rules if rule.policy.localrule}
+    here = {rule.name for rule in workflow.rules if rule.stays}
     if workflow.cluster.values.get("env_setup") != "job":
         makings = (rule.policy.environment and rule.policy.environment.making for rule in workflow.rules)
         here.update(making.task for making in makings if making)

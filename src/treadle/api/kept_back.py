@@ -10,7 +10,6 @@ from treadle.decide.reason import Verdict
 from treadle.engine.check import Eyes
 from treadle.engine.passing import Passing
 from treadle.engine.unneeded import Undertaker
-from treadle.plan.task import ScheduledPlan
 
 
 def let_go(session: Session, view: View) -> tuple[str, ...]:
@@ -20,9 +19,7 @@ def let_go(session: Session, view: View) -> tuple[str, ...]:
     Raises `DiskError` and `LockError`.
     """
     plan = view.plan
-    if _may_find_more(view, plan):
-        return ()
-    orders = Passing(keep=False).enter(plan, view.decision, lambda task: None)
+    orders = Passing(keep=False).enter(plan, view.decision, lambda task: None, more=_may_find_more(view))
     undertaker = Undertaker(
         plan.name, session.past, Eyes(view.workdir, view.workflow.folder, view.facts.records)
     )
@@ -35,12 +32,10 @@ def let_go(session: Session, view: View) -> tuple[str, ...]:
     return tuple(event.record.path for event in burials)
 
 
-def _may_find_more(view: View, plan: ScheduledPlan) -> bool:
-    """Whether a checkpoint that is not done, selected or not, may bring somebody who reads them."""
-    answers = view.decision.answers
+def _may_find_more(view: View) -> bool:
+    """Whether a checkpoint that was selected is not done, and does not run either: it failed before."""
+    tasks = view.plan.tasks
     return any(
-        task.manifest
-        and task.skip is None
-        and (task.id not in answers or answers[task.id].verdict is not Verdict.UP_TO_DATE)
-        for task in plan.tasks.values()
+        tasks[task].manifest and tasks[task].skip is None and answer.verdict is not Verdict.UP_TO_DATE
+        for task, answer in view.decision.answers.items()
     )

@@ -87,7 +87,7 @@ def sendings_of(view: View) -> Sendings:
 
 
 def _stays(task: ScheduledTask, here: frozenset[str]) -> bool:
-    return task.call is not None or task.rule in here or task.starts_nothing
+    return task.call is not None or task.rule in here
 
 
 def _stages(view: View, here: frozenset[str], fits: Fits) -> Iterator[list[list[ScheduledTask]]]:

@@ -72,7 +72,7 @@ class PairBackend:
         """The backend that runs this task."""
         if task.call is not None:
             return self._other if task.call.where is Where.CLIENT else self._local
-        stays = self._local_rules is None or task.rule in self._local_rules or task.starts_nothing
+        stays = self._local_rules is None or task.rule in self._local_rules
         return self._local if stays else self._other
 
     def render_script(self, submission: Submission) -> str:

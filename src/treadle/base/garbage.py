@@ -7,21 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """For what makes many objects that stay, and no rings; then it is as it was before."""
-    active = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if active:
-            gc.enable()
-
-
 class Rest:
-    """The same for a block in which something takes long, and is to be collected unless that was off before:
-    that stands in a block of `ended`."""
+    """A block that makes many objects which stay, and no rings; then all is as it was before. What takes long
+    in it, and is to be collected unless that was off before, stands in a block of `ended`."""
 
     def __init__(self) -> None:
         self._active = gc.isenabled()

@@ -164,8 +164,7 @@ def _figures(view: View, rules: Iterable[str]) -> dict[str, str]:
     known = {rule.name: rule for rule in view.workflow.rules}
     for name in rules:
         rule = known[name]
-        here = rule.policy.localrule or rule.starts_nothing
-        found[name] = "on this machine" if here else figures_of(dialect, settings, rule.resources)
+        found[name] = "on this machine" if rule.stays else figures_of(dialect, settings, rule.resources)
     return {name: text for name, text in found.items() if text}
 
 

@@ -42,8 +42,6 @@ class Budget(Struct, frozen=True, kw_only=True):
         """Whether a task runs on another backend, which counts for itself what it asks for."""
         if task.call is not None:
             return task.call.where is Where.CLIENT
-        if task.starts_nothing:
-            return False
         return self.local_rules is not None and task.rule not in self.local_rules
 
     @property

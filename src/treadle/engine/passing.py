@@ -37,6 +37,8 @@ class Passing:
         self._count, self.counts = None, False
         if self._keep or not any(task.temporary for task in plan.tasks.values()):
             return []
+        if _is_open_elsewhere(plan, decision):
+            return []
         self._plan = replace(plan, tasks=dict(plan.tasks)) if more else plan
         self._known = dict(_up_to_date(decision))
         return [] if more else self.seal(end_of)
@@ -65,6 +67,14 @@ class Passing:
         if self._count is None:
             return []
         return [RemoveTemporary(maker, path) for maker, path in self._count.ended(task, end)]
+
+
+def _is_open_elsewhere(plan: ScheduledPlan, decision: Decision) -> bool:
+    """Whether a checkpoint task that was not selected may bring somebody who needs them."""
+    return any(
+        task.manifest and task.skip is None and task.id not in decision.answers
+        for task in plan.tasks.values()
+    )
 
 
 def _up_to_date(decision: Decision) -> Iterator[tuple[str, bool]]:

@@ -10,7 +10,7 @@ import msgspec
 
 from treadle.base.errors import RecordError
 from treadle.base.files import disk_error
-from treadle.base.garbage import uncollected
+from treadle.base.garbage import Rest
 from treadle.base.place import Place
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ def whole_length(fd: int) -> int:
 def decode_lines(decoder: msgspec.json.Decoder[T], data: bytes, path: str, *, first: int = 1) -> list[T]:
     """Decode all lines; `first` is the number of the first one. Raises `RecordError` with file and line."""
     try:
-        with uncollected():
+        with Rest():
             return decoder.decode_lines(data)
     except msgspec.MsgspecError as error:
         raise _damage(decoder, data, path, first) or error from None

@@ -157,6 +157,11 @@ class Rule(Struct, frozen=True, kw_only=True, omit_defaults=True):
         words = self.shell or self.script or self.pre_exec or self.on_success or self.on_failure
         return not words and self.transform is None
 
+    @property
+    def stays(self) -> bool:
+        """Whether its tasks are carried out on this machine, wherever the others run."""
+        return self.policy.localrule or self.starts_nothing
+
 
 class Declared(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A declared config key; `range` inclusive; `type` one of string, int, float, bool, path, or empty."""

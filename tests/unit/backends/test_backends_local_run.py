@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from treadle.backends import local as local_backend
 from treadle.base import proc
 from treadle.engine.backend import Accepted, JobStatus, Refused
 from treadle.records.event import EndReason
@@ -56,6 +57,15 @@ def test_an_end_is_told_once_and_only_to_who_asks(local):
         assert time.monotonic() < deadline
     assert [(one.job, one.status) for one in found] == [(job, JobStatus.ENDED)]
     assert local.backend.poll([job]) == []
+
+
+def test_after_many_attempts_the_driver_asks_once_to_be_woken_soon(local, monkeypatch):
+    asked: list[int] = []
+    monkeypatch.setattr(local_backend, "_MANY", 3)
+    monkeypatch.setattr(local_backend, "wake_soon", lambda: asked.append(local.n))
+    for _ in range(5):
+        local.sh("true")
+    assert asked == [3]
 
 
 def test_a_waiting_driver_is_not_woken_before_there_is_news(local):

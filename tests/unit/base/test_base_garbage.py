@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from treadle import StepRunner, StepSpec
-from treadle.base.garbage import Rest, uncollected
+from treadle.base.garbage import Rest
 
 
 @pytest.fixture(params=[True, False], ids=["on", "off"])
@@ -27,7 +27,7 @@ def fails(seen: list[bool]) -> None:
 
 def test_it_rests_in_the_block_and_is_as_before_after_it(before: bool) -> None:
     seen: list[bool] = []
-    with pytest.raises(OSError), uncollected():  # noqa: PT011
+    with pytest.raises(OSError), Rest():  # noqa: PT011
         fails(seen)
     assert seen == [False]
     assert gc.isenabled() is before

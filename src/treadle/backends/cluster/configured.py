@@ -93,7 +93,7 @@ def _wrong(cluster: Cluster, settings: ClusterSettings) -> Iterator[Diagnostic]:
 
 def _wrong_requests(settings: ClusterSettings, rules: Iterable[Rule]) -> Iterator[Diagnostic]:
     for rule in rules:
-        if rule.policy.localrule or rule.starts_nothing:
+        if rule.stays:
             continue
         wanted = rule.resources
         yield from _owned(settings, wanted.extra_args, rule.at("resources"))
