@@ -73,7 +73,7 @@ class RayCluster:
                 wanted["include_dashboard"] = False
             try:
                 with _handlers_kept():
-                    ray.init(**{**wanted, **self._options})
+                    _init({**wanted, **self._options})
             except Exception as error:  # ConnectionError, RuntimeError on other versions, Ray's own
                 raise _not_joined(self._address, error) from error
         self._joined = True
@@ -94,6 +94,16 @@ class RayCluster:
         return [dict(node["Resources"]) for node in known if node["Alive"]]
 
 
+def _init(options: Mapping[str, Any]) -> None:
+    """`ray.init`, once more where a head node had no time to start a server for this client (`ray://`)."""
+    import ray
+
+    try:
+        ray.init(**options)
+    except ConnectionAbortedError:  # Ray waits for that server for a limited time only, on a busy head, too
+        ray.init(**options)
+
+
 @contextmanager
 def _handlers_kept() -> Iterator[None]:
     """`ray.init` takes SIGTERM for itself: put back what was."""
@@ -109,6 +119,8 @@ def _handlers_kept() -> Iterator[None]:
 
 def _not_joined(address: str, error: Exception) -> SchedulerError:
     words = str(error).strip().splitlines() or [type(error).__name__]
+    if len(words) > 1 and words[0].endswith(":"):  # a traceback from the head, its cause at the end
+        words[0] += f" {words[-1]}"
     if address == _OWN:
         return SchedulerError(
             f"Ray could not be started on this machine: {words[0]}", hint="see /tmp/ray/session_latest/logs"

@@ -19,6 +19,7 @@ from treadle.backends.ray_cluster import RayCluster, capped, impossible, lacking
 from treadle.backends.ray_errors import outcome_of
 from treadle.backends.ray_ticket import Ticket, decode_told, encode_ticket
 from treadle.backends.tethered import tethered_argv
+from treadle.base.errors import SchedulerError
 from treadle.base.proc import live_members
 from treadle.engine.backend import Submission
 from treadle.plan.task import Resources, ScheduledTask
@@ -124,6 +125,28 @@ def test_an_address_is_as_it_was_given_else_as_the_environment_says(monkeypatch)
     assert RayCluster("other:2").address == "other:2"
     monkeypatch.delenv("RAY_ADDRESS")
     assert RayCluster().owned
+
+
+_NO_SERVER = "Initialization failure from server:\nTraceback:\nRuntimeError: it is busy"
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_head_that_had_no_time_for_this_client_is_asked_once_more(monkeypatch, failures):
+    asked = []
+
+    def init(**options):
+        asked.append(options["address"])
+        if len(asked) <= failures:
+            raise ConnectionAbortedError(_NO_SERVER)
+
+    monkeypatch.setattr("ray.init", init)
+    cluster = RayCluster("ray://head:1")
+    if failures == 1:
+        cluster.join()
+    else:
+        with pytest.raises(SchedulerError, match=r"cannot be joined: .* RuntimeError: it is busy"):
+            cluster.join()
+    assert asked == ["ray://head:1"] * 2
 
 
 def submission(folder: Path, text: str, **changes) -> Submission:

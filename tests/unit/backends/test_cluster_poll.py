@@ -133,15 +133,16 @@ def test_a_reason_that_cannot_heal_is_said_at_the_first_poll(world, reason):
 
 
 def test_a_failing_poll_is_repeated_and_loses_nothing(world):
-    world.submit(world.task(WAITS))
-    world.until(lambda: any(_statuses(world)), "it runs")
+    goes_on = "until [ -e later ]; do sleep 0.01; done"
+    world.submit(world.task(WAITS), world.task(goes_on))
+    world.until(lambda: _statuses(world).count(True) == 2, "they run")
     world.fake.down()
     world.until_said("backend_down")
     (world.folder / "go").touch()
     world.fake.up()
-    (outcome,) = world.finish()
-    assert outcome.reason is EndReason.OK
     world.until_said("backend_up")
+    (world.folder / "later").touch()
+    assert [outcome.reason for outcome in world.finish()] == [EndReason.OK, EndReason.OK]
 
 
 def test_an_outage_ends_the_run_only_after_its_limit(world):

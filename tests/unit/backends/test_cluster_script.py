@@ -249,15 +249,34 @@ def test_its_own_cgroup_tells_kills_for_memory_and_the_peak(tmp_path, lines, bel
     assert (job.end().oom_kills, job.end().memory) == (3, 123456)
 
 
-@pytest.mark.parametrize("lines", ["0::/user.slice", "0::/slurm/job_14711", "4:memory:/job_4711"])
-def test_a_cgroup_that_is_shared_or_unreadable_tells_nothing(tmp_path, lines):
+@pytest.mark.parametrize(
+    "path",
+    [
+        "user.slice",
+        "slurm/job_14711",
+        "docker/63d747b6fd22c2e4711a0003f78a44e44",
+        "user.slice/user-4711.slice/user@4711.service/app.slice",
+        "user.slice/user-0.slice/session-4711.scope",
+    ],
+)
+def test_a_cgroup_that_is_shared_tells_nothing(tmp_path, path):
     job = Job(tmp_path / "w")
     job.root = str(tmp_path / "node")
     (tmp_path / "node/proc/self").mkdir(parents=True)
-    (tmp_path / "node/proc/self/cgroup").write_text(lines + "\n")
-    for name in ("user.slice", "slurm/job_14711"):
-        (tmp_path / "node/sys/fs/cgroup" / name).mkdir(parents=True)
-        (tmp_path / "node/sys/fs/cgroup" / name / "memory.events").write_text("oom_kill 2\n")
+    (tmp_path / "node/proc/self/cgroup").write_text(f"0::/{path}\n")
+    group = tmp_path / "node/sys/fs/cgroup" / path
+    group.mkdir(parents=True)
+    (group / "memory.events").write_text("oom_kill 2\n")
+    (group / "memory.peak").write_text("123456\n")
+    assert job.alone("true") == 0
+    assert (job.end().oom_kills, job.end().memory) == (None, None)
+
+
+def test_a_cgroup_that_cannot_be_read_tells_nothing(tmp_path):
+    job = Job(tmp_path / "w")
+    job.root = str(tmp_path / "node")
+    (tmp_path / "node/proc/self").mkdir(parents=True)
+    (tmp_path / "node/proc/self/cgroup").write_text("4:memory:/job_4711\n")
     assert job.alone("true") == 0
     assert (job.end().oom_kills, job.end().memory) == (None, None)
 

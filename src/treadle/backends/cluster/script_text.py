@@ -282,7 +282,8 @@ treadle_check() {
 }
 """
 
-# A cgroup counts only where its path holds the job's id: another one is shared with other jobs.
+# A cgroup counts only where its path holds the job's id as a word: another one is shared with other jobs,
+# even where the digits stand in a hash (a container's), in a user's slice or in the session of a login.
 _FIGURES = r"""
 treadle_now() {
   treadle_time=$(date +%s.%N)
@@ -294,7 +295,12 @@ treadle_find_cgroup() {
   treadle_digits=${treadle_id%%[!0-9]*}
   [ -n "$treadle_digits" ] && [ -r "$treadle_root/proc/self/cgroup" ] || return 0
   while IFS=: read -r treadle_number treadle_names treadle_path; do
-    case $treadle_path/ in *[!0-9]"$treadle_digits"[!0-9]*) ;; *) continue ;; esac
+    case $treadle_path/ in
+      */user-"$treadle_digits".slice/* | */user@"$treadle_digits".service/*) continue ;;
+      */session-"$treadle_digits".scope/*) continue ;;
+      *[!0-9A-Za-z]"$treadle_digits"[!0-9A-Za-z]*) ;;
+      *) continue ;;
+    esac
     case ,$treadle_names, in
       ,,) treadle_cgroup=$treadle_root/sys/fs/cgroup$treadle_path ;;
       *,memory,*) treadle_cgroup=$treadle_root/sys/fs/cgroup/memory$treadle_path ;;
