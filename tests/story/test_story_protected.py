@@ -164,3 +164,36 @@ def test_a_partial_result_is_not_protected_until_it_is_whole(folder):
     folder.flow(flow.replace("{mended}", "x"))
     folder.treadle("run")
     assert (folder.read("whole.txt"), (folder / "whole.txt").stat().st_mode & 0o222) == ("1\n2\n", 0)
+
+
+@pytest.mark.parametrize("changed", ["command", "some"])
+def test_of_many_protected_outputs_the_first_few_are_told_and_one_way_out_for_all(folder, changed):
+    flow = """
+        [[values]]
+        name = "n"
+        values = [1, 2, 3, 4, 5, 6]
+        [[rules]]
+        name = "keep"
+        input = ["in/{n}"]
+        output = ["out/{n}"]
+        protected_output = ["out/{n}"]
+        shell = "cat {input} > {output}"
+        """
+    folder.flow(flow)
+    for n in range(1, 7):
+        folder.write(f"in/{n}", "one\n")
+    folder.treadle("run")
+    if changed == "command":
+        folder.flow(flow.replace("cat {input}", "cat -n {input}"))
+        told = "and 3 more tasks of keep would overwrite what is protected\n"
+        told += "  to make all of them again: --force keep"
+    else:
+        for n in range(1, 6):
+            folder.write(f"in/{n}", "two\n")
+        told = "and 2 more tasks of keep would overwrite what is protected\n  treadle plan --tasks lists them"
+    for command, exits in (("plan", 0), ("run", 2)):
+        stderr = folder.treadle(command, exits=exits).stderr
+        assert stderr.count("which is protected") == 3, stderr
+        assert told in stderr
+    folder.treadle("run", "--force", "keep")
+    assert folder.will_run() == set()
