@@ -26,7 +26,7 @@ from treadle.engine.backend import (
     Remark,
     Submission,
 )
-from treadle.engine.besides import adopt, joins_by, keep_line, remarks_of, withdraw
+from treadle.engine.besides import adopt, joins_by, keep_line, leave, remarks_of, withdraw
 from treadle.plan.task import Resources, ScheduledTask, Where
 from treadle.records.event import Outcome
 
@@ -156,6 +156,10 @@ class PairBackend:
         for part in (self._local, self._other):
             if chosen := self._of(part, jobs):
                 part.cancel(chosen, force=force)
+
+    def leave(self) -> None:
+        """Wait no longer for the ends of jobs that outlive us."""
+        leave(self._other)
 
     def keep_line(self, most: int) -> bool:
         """Run no more than `most` steps in threads at a time, the others wait; False: it cannot."""

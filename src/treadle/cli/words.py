@@ -350,6 +350,8 @@ def notice(event: Noticed) -> str:
             return "the disk stayed full: giving up; free some space and run again"
         case "backend_failed":
             return f"the backend failed: {values.get('message')}"
+        case "backend_left":
+            return values["message"]
         case "not_set_aside" | "not_removed" | "not_written" | "not_protected":
             return f"warning: {event.task}: {values['problem']}"
         case "input_changed":

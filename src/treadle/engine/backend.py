@@ -218,6 +218,16 @@ class Queueing(Protocol):
 
 
 @runtime_checkable
+class Leaving(Protocol):
+    """What a backend may have besides whose jobs outlive their driver."""
+
+    def leave(self) -> None:
+        """Somebody asked twice to be gone: fail by `poll` within a few seconds, whatever answers, and tell
+        before that of each job in flight that it was to end (`ENDING`), with a reason if it was not heard."""
+        ...
+
+
+@runtime_checkable
 class Joining(Protocol):
     """What a backend may have besides: jobs of several tasks, which come as submissions of one `unit`."""
 

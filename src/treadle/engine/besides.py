@@ -10,6 +10,7 @@ from treadle.engine.backend import (
     Adopting,
     ExecutorBackend,
     Joining,
+    Leaving,
     Parted,
     Queueing,
     Refused,
@@ -58,6 +59,12 @@ def withdraw(backend: ExecutorBackend, jobs: Sequence[str]) -> None:
         backend.withdraw(jobs)
     else:
         backend.cancel(jobs)
+
+
+def leave(backend: ExecutorBackend) -> None:
+    """Wait no longer for the ends of jobs that were to end, where they outlive us."""
+    if isinstance(backend, Leaving):
+        backend.leave()
 
 
 def joins_by(backend: ExecutorBackend) -> Callable[[Sequence[Resources]], bool] | None:

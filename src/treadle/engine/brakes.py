@@ -48,14 +48,16 @@ class Stop(Struct, frozen=True):
 
 
 class Brakes:
-    """Decides; the machine obeys. `exit_code` is what the run ends with."""
+    """Decides; the machine obeys. `exit_code` is what the run ends with; `hurried`: someone asked twice for
+    its end."""
 
-    __slots__ = ("_backend_failed", "_failures", "_settings", "exit_code", "mode")
+    __slots__ = ("_backend_failed", "_failures", "_settings", "exit_code", "hurried", "mode")
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._backend_failed = False
         self._failures = 0
+        self.hurried = False
         self.mode = Mode.GOING
         self.exit_code = 0
 
@@ -82,7 +84,8 @@ class Brakes:
             case Interrupt.DETACH | Interrupt.WAIT:
                 return Stop(Mode.DRAINING)
             case Interrupt.CANCEL:
-                return Stop(Mode.ENDING, force=again and self.mode is Mode.ENDING)
+                self.hurried = again and self.mode is Mode.ENDING
+                return Stop(Mode.ENDING, force=self.hurried)
 
     def disk_given_up(self) -> Stop:
         """There is no space, and nobody waits for it any longer."""
@@ -91,8 +94,9 @@ class Brakes:
 
     def backend_failed(self) -> Stop:
         """The backend as a whole failed; told again: it cannot even cancel what it holds."""
-        self.exit_code = 3
-        if self._backend_failed:
+        if self.exit_code < 128:  # an interruption that waits for its end stays one
+            self.exit_code = 3
+        if self._backend_failed or self.hurried:
             return Stop(Mode.OVER)
         self._backend_failed = True
         return Stop(Mode.ENDING)

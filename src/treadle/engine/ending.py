@@ -17,6 +17,7 @@ from treadle.engine.news import (
     Finish,
     Interrupt,
     Interrupted,
+    Leave,
     News,
     Order,
     Wait,
@@ -288,6 +289,8 @@ class Ending(ABC):
         ending = stop.mode is Mode.ENDING
         nodes = [node for node in self._held.values() if ending or node.state is State.SUBMITTED]
         self._cancel(nodes, stop.force, waiting=not ending)
+        if stop.force and any(node.stays for node in nodes):
+            self._commands.append(Leave())
 
     def _drop(self, nodes: Sequence[Node]) -> None:
         """Deferred attempts end here; the backend need not watch for them any longer."""
@@ -339,7 +342,8 @@ class Ending(ABC):
         self._tell.noticed("disk_fine")
 
     def _on_backend_failed(self, news: BackendFailed) -> None:
-        self._tell.noticed("backend_failed", message=news.message)
+        code = "backend_left" if self._brakes.hurried else "backend_failed"
+        self._tell.noticed(code, message=news.message)
         self._stop(self._brakes.backend_failed())
 
     def _close(self) -> None:

@@ -17,7 +17,7 @@ from treadle.engine.backend import (
     Refused,
     Submission,
 )
-from treadle.engine.besides import adopt, maker_of, parts_of, remarks_of, withdraw
+from treadle.engine.besides import adopt, leave, maker_of, parts_of, remarks_of, withdraw
 from treadle.engine.check import Eyes
 from treadle.engine.conclude import Concluder
 from treadle.engine.inbox import Inbox
@@ -275,6 +275,11 @@ class Jobs:
             if (attempt := self._held.get(job)) is not None and self._outlives(attempt):
                 reason = f"not heard: {why}"
                 self._show(attempt, JobReport(job=job, status=JobStatus.ENDING, reason=reason))
+
+    def leave(self) -> None:
+        """Wait no longer for jobs that outlive us: the backend says of each how it stands, and fails."""
+        leave(self._backend)
+        self.poll_due = True
 
     def abandon(self) -> None:
         """We cannot go on: leave no process behind. Jobs that outlive a driver are left to the next one."""

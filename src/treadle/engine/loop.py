@@ -48,6 +48,7 @@ from treadle.engine.news import (
     Interrupt,
     Interrupted,
     Launch,
+    Leave,
     Opened,
     Order,
     RemoveTemporary,
@@ -261,8 +262,7 @@ class BackendDriver:
                     if not self._is_over():
                         self._wait(selector)
                 self._scribe.sync()
-            if self._machine.exit_code == 3:  # nobody may have seen the end of our own processes
-                self._jobs.abandon()
+            self._jobs.abandon()  # where the backend failed, ends of our own processes may not have been seen
         except BaseException:
             self._jobs.abandon()
             raise
@@ -342,6 +342,8 @@ class BackendDriver:
                 self._examiner.begin(command)
             case Cancel():
                 self._jobs.cancel(command)
+            case Leave():
+                self._jobs.leave()
             case Wait():
                 at = self._clock.monotonic() + command.seconds
                 self._timers.add(at, partial(self._inbox.tell, Elapsed(command.task)))

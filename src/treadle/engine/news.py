@@ -262,6 +262,11 @@ class Cancel(Order, frozen=True):
     waiting: bool = False
 
 
+class Leave(Order, frozen=True):
+    """Wait no longer for jobs that outlive us, which were told to end: answer by `BackendFailed`, if there
+    are any."""
+
+
 class Wait(Order, frozen=True):
     """Answer by `Elapsed` after so many seconds."""
 

@@ -41,8 +41,8 @@ class Drive:
                 self.n[command.task.id] = command.n
         return turn.commands
 
-    def start(self, task: str, running: bool = True) -> list[Order]:
-        return self.tell(Started(task, self.n[task], f"job-{task}", running=running))
+    def start(self, task: str, running: bool = True, stays: bool = False) -> list[Order]:
+        return self.tell(Started(task, self.n[task], f"job-{task}", running=running, stays=stays))
 
     def end(self, task: str, reason: EndReason = EndReason.OK, start: bool = True) -> list[Order]:
         if start:

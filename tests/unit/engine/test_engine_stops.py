@@ -13,6 +13,7 @@ from treadle.engine.news import (
     Finish,
     Interrupt,
     Interrupted,
+    Leave,
     Started,
     WatchDisk,
 )
@@ -87,6 +88,24 @@ def test_a_backend_that_fails_cancels_all_and_ends_with_3() -> None:
     drive.end("a", EndReason.CANCELLED, start=False)
     assert drive.exit_code == 3
     assert "backend_failed" in drive.codes()
+
+
+def test_jobs_that_outlive_us_are_waited_for_after_one_interrupt_and_left_after_two() -> None:
+    drive = Drive(task("a"))
+    drive.start("a", stays=True)
+    assert drive.tell(Interrupted(Interrupt.CANCEL)) == [Cancel(("job-a",))]
+    assert drive.tell(Interrupted(Interrupt.CANCEL)) == [Cancel(("job-a",), force=True), Leave()]
+    assert drive.tell(BackendFailed("not waited for")) == [Finish(130)]
+    assert "backend_left" in drive.codes()
+    assert drive.machine.left == 1
+
+
+def test_a_backend_that_fails_while_an_interrupted_run_ends_does_not_change_how_it_ends() -> None:
+    drive = Drive(task("a"))
+    drive.start("a", stays=True)
+    drive.tell(Interrupted(Interrupt.CANCEL))
+    drive.tell(BackendFailed("no controller"))
+    assert drive.tell(BackendFailed("no controller")) == [Finish(130)]
 
 
 def test_a_backend_that_cannot_even_cancel_is_left() -> None:

@@ -229,6 +229,12 @@ class ClusterBackend:
                 self._tell(held)
         self._follower.cancel(there)
 
+    def leave(self) -> None:
+        """Fail within seconds, whatever answers; of what is in flight it is told how it stands."""
+        if not self._link.leaving:
+            self._follower.leave([held for held in self._by_name.values() if held.ended is None])
+            self._turn()
+
     def accounting(self, jobs: Sequence[str]) -> dict[str, Outcome]:
         """Ends with what accounting has told of them since they were reported, each once."""
         late = self._follower.late

@@ -1,6 +1,7 @@
 """Cancelling: in batches, asked for again where the queue still shows a job, and what is left is told.
 
 When the run gives its scheduler up, there is one try more, and of each job it is told whether that was heard.
+So it is when somebody asks twice to be gone, but only what is being told right then is waited for.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from treadle.engine.backend import JobStatus
 
 _PATIENCE = 15.0  # seconds for a job that was cancelled to be gone: schedulers give it time to clean up
 _TRIES = 3
+_LAST_WORD = 5.0  # seconds for an answer, when somebody wants to be gone at once
 
 
 class Canceller:
@@ -33,6 +35,11 @@ class Canceller:
         self._open: dict[int, tuple[Held, float]] = {}  # told, and when
         self._asking = False
         self._not_before = 0.0
+        self._heard: set[str] = set()  # names of those of which the scheduler said that it ends them
+        self._why = ""  # it did not, the last time
+        self._left: list[Held] = []  # in flight when somebody wanted to be gone
+        self._until: float | None = None
+        self._gone = False
 
     def add(self, held: Held) -> None:
         """This one is to be gone from the queue. Among others in its job it is asked to end by a file, until
@@ -47,15 +54,35 @@ class Canceller:
 
     @property
     def asking(self) -> bool:
-        """Whether the scheduler is being told, which takes as long as a command may."""
-        return self._asking
+        """Whether the scheduler is being told, which takes as long as a command may, and is waited for."""
+        return self._asking and not self._gone
 
     def due(self) -> float | None:
+        if self._until is not None:
+            return self._until
         return self._not_before if self._todo and not self._asking else None
+
+    def leave(self, left: list[Held]) -> None:
+        """Somebody wants to be gone at once: these are in flight, and not waited for any longer."""
+        self._link.leaving = True
+        self._left = left
+        now = self._link.now()
+        self._until = now + _LAST_WORD if self._asking else now
+
+    def _go(self) -> None:
+        """Tell how what is in flight stands, and fail."""
+        self._until, self._gone = None, True
+        left = [held for held in self._left if held.ended is None]
+        if not left:
+            return
+        self._part(left, "" if self._asking else self._why)
+        self._link.hurry()
 
     def advance(self, now: float) -> None:
         """Tell the scheduler, in one go."""
-        if self._asking or not self._todo or now < self._not_before:
+        if self._until is not None and (not self._asking or now >= self._until):
+            self._go()
+        if self._gone or self._asking or not self._todo or now < self._not_before:
             return
         todo, self._todo = list(self._todo.values()), {}
         link = self._link
@@ -71,8 +98,9 @@ class Canceller:
             return said
 
         def told(said: list[Said] | BaseException) -> None:
-            if link.leaving:
-                self._part(todo, commands, said)
+            self._note_heard(todo, commands, said)
+            if link.leaving and not self._gone:
+                self._part([held for held in todo if held.ended is None], self._why)
             self._told(todo, said)
 
         link.commands.begin(tell, told)
@@ -82,7 +110,7 @@ class Canceller:
         link = self._link
         until = time.monotonic() + link.settings.command_timeout + 1.0
         self.advance(link.now())
-        while self._asking and time.monotonic() < until:
+        while self.asking and time.monotonic() < until:
             link.commands.wait(0.2)
             link.commands.hand_back()
             self.advance(link.now())
@@ -103,18 +131,26 @@ class Canceller:
             self._open[id(held)] = (held, now)
         self._asked()
 
-    def _part(self, todo: list[Held], commands: list[list[str]], said: list[Said] | BaseException) -> None:
-        """Nobody may come to see what became of these: tell of each whether its end was heard of."""
+    def _note_heard(
+        self, todo: list[Held], commands: list[list[str]], said: list[Said] | BaseException
+    ) -> None:
+        """Which of these the scheduler heard of, and why it did not hear of others."""
         answers = [] if isinstance(said, BaseException) else said
         heard = {word for argv, one in zip(commands, answers, strict=False) if one.code == 0 for word in argv}
-        why = str(said) if isinstance(said, BaseException) else _first_words(said)
-        left = [held for held in todo if held.ended is None]
+        self._why = str(said) if isinstance(said, BaseException) else _first_words(said)
+        for held in todo:
+            array = held.sent.id if held.sent is not None else ""
+            if any(job.partition(";")[0] in heard for job in (held.id, array) if job):
+                self._heard.add(held.name)
+
+    def _part(self, left: list[Held], why: str) -> None:
+        """Nobody may come to see what became of these: tell of each whether its end was heard of."""
         unheard = 0
         for held in left:
-            array = held.sent.id if held.sent is not None else ""
-            there = any(job.partition(";")[0] in heard for job in (held.id, array) if job)
+            there = held.name in self._heard
             unheard += not there
-            held.status, held.shown = JobStatus.ENDING, "" if there else f"not heard: {why}"
+            words = (why or "no answer in time") if held.id else "whether it was submitted is not known"
+            held.status, held.shown = JobStatus.ENDING, "" if there else f"not heard: {words}"
             self._tell(held)
         self._link.parting = _parting(len(left) - unheard, unheard)
 
@@ -150,7 +186,8 @@ def _parting(heard: int, unheard: int) -> str:
     """What became of the jobs, for who reads of the failure."""
     if not heard and not unheard:
         return "none of its jobs is left in flight"
-    told = [f"{heard} of its jobs were told to end, which was not seen yet"] if heard else []
+    were = "was" if heard == 1 else "were"
+    told = [f"{heard} of its jobs {were} told to end, which was not seen yet"] if heard else []
     left = [f"{unheard} of its jobs could not be told to end, and may go on"] if unheard else []
     words = "the next run takes over what still lives, and treadle cancel ends it"
     return "; ".join([*told, *left, words])

@@ -70,6 +70,10 @@ class Follower:
             self._canceller.add(held)
         self._canceller.advance(self._link.now())
 
+    def leave(self, left: list[Held]) -> None:
+        """Somebody wants to be gone at once: these are in flight."""
+        self._canceller.leave(left)
+
     @property
     def cancelling(self) -> bool:
         """Whether the scheduler is being told to end jobs."""

@@ -75,9 +75,18 @@ class Link:
             outage.told = True
             self.note("backend_down", backend=self.settings.backend, message=words)
         if outage.over(now, outage_limit(self.settings, self.longest)):
-            assert outage.since is not None
-            self.give_up(f"{self.settings.backend} has not answered for {now - outage.since:.0f} s: {words}")
+            self.give_up(self._silence(outage.since or now))
         return outage.pause
+
+    def _silence(self, since: float) -> str:
+        lasted = self.now() - since
+        return f"{self.settings.backend} has not answered for {lasted:.0f} s: {self.outage.words}"
+
+    def hurry(self) -> None:
+        """Somebody asked twice to be gone: the run waits no longer, whether it answers or not."""
+        since = self.outage.since
+        waits = f"{self.settings.backend} was not waited for any longer"
+        self.give_up(waits if since is None else self._silence(since))
 
     def give_up(self, message: str) -> None:
         """The run cannot go on with it. Told once more, it is left as it is."""

@@ -147,6 +147,9 @@ class SteppedCluster:
                 self._steps.began(one.submission, answer.job)
         return answers
 
+    def leave(self) -> None:
+        self._inner.leave()
+
     def cancel(self, jobs: Sequence[str], *, force: bool = False) -> None:
         self._inner.cancel(jobs, force=force)
         for job in jobs:
