@@ -101,7 +101,9 @@ def test_a_second_signal_does_not_wait_for_the_grace(flow, first, second, code):
     flow.until("calm.txt.failed")
     assert run.poll() is None, "the other one has its grace"
     run.send_signal(second)
-    assert end(run)[0] == code
+    ended, said = end(run)
+    assert ended == code
+    assert said.count("ending 2 tasks at work (asked again: at once)") == 1
     all_has_ended(flow, code)
 
 

@@ -348,6 +348,11 @@ def notice(event: Noticed) -> str:
             return "there is space again: going on"
         case "disk_full":
             return "the disk stayed full: giving up; free some space and run again"
+        case "interrupted":
+            tasks = count(int(values["tasks"]), "task")
+            if values.get("how") == "wait":
+                return f"waiting for {tasks} at work, and nothing more starts (asked again: they are ended)"
+            return f"ending {tasks} at work (asked again: at once)"
         case "backend_failed":
             return f"the backend failed: {values.get('message')}"
         case "backend_left":

@@ -317,6 +317,8 @@ class Ending(ABC):
     def _on_interrupted(self, news: Interrupted) -> None:
         stop = self._brakes.interrupted(news)
         self._leaving = news.how is Interrupt.DETACH
+        if self._held and not self._leaving and not self._brakes.hurried:
+            self._tell.noticed("interrupted", how=news.how.value, tasks=str(len(self._held)))
         if self._leaving:
             self._leave()
         else:

@@ -26,6 +26,7 @@ def test_an_interrupt_cancels_what_runs_and_starts_nothing() -> None:
     drive.start("a")
     drive.start("b")
     assert drive.tell(Interrupted()) == [Cancel(("job-a", "job-b"))]
+    assert drive.codes() == ["interrupted"]
     assert drive.end("a", EndReason.CANCELLED, start=False) == []
     assert drive.end("b", EndReason.OK, start=False) == [Finish(130)]
     assert drive.settled() == {"a": End.CANCELLED, "b": End.SUCCEEDED}
