@@ -197,3 +197,25 @@ def test_of_many_protected_outputs_the_first_few_are_told_and_one_way_out_for_al
         assert told in stderr
     folder.treadle("run", "--force", "keep")
     assert folder.will_run() == set()
+
+
+def test_a_protected_folder_whose_forced_task_was_killed_is_made_again_without_force(folder):
+    folder.flow(
+        """
+        [[rules]]
+        name = "index"
+        input = ["in.txt"]
+        output = ["index"]
+        protected_output = ["index"]
+        shell = "mkdir -p {output}/a; cat {input} > {output}/a/b; if test -e kill; then kill -KILL $PPID; fi"
+        """
+    )
+    folder.write("in.txt", "one\n")
+    folder.treadle("run")
+    folder.write("kill", "")
+    folder.treadle("run", "--force", "index", exits=-9)
+    (folder / "kill").unlink()
+    folder.treadle("run")
+    assert folder.read("index/a/b") == "one\n"
+    assert folder.read("index.failed/a/b") == "one\n"
+    assert folder.will_run() == set()

@@ -28,8 +28,9 @@ class Moved(Struct, frozen=True):
 
 
 class Slate(Struct, frozen=True):
-    """What is to be done before an attempt. `standing` is what stands there at its begin, by path, and with
-    a folder all files below it that are not to go; `foreign` as in the evidence of the last success."""
+    """What is to be done before an attempt. `standing` is what stands there at its begin, by path: files, and
+    folders that do not go as one, with all files below that are not to go. `foreign` as in the evidence of
+    the last success."""
 
     standing: dict[str, FileRecord] = {}
     remove: tuple[str, ...] = ()
@@ -66,7 +67,9 @@ def look_over(
             theirs += _all_but(path, eyes.place(path), stays) if stays else [path]
             if stays:
                 standing.update((one.path, one) for one in below(path, eyes.place(path)) if one.path in stays)
-    return Slate(standing, tuple(gone), tuple(aside), tuple(foreign)) if standing else EMPTY
+            elif now.folder:
+                del standing[path]  # it goes as one: what is there after a kill is of the attempt
+    return Slate(standing, tuple(gone), tuple(aside), tuple(foreign)) if standing or gone or aside else EMPTY
 
 
 def recorded_outputs(evidence: Evidence | None) -> dict[str, FileRecord]:
@@ -95,7 +98,7 @@ def sweep(task: ScheduledTask, slate: Slate, eyes: Eyes) -> list[Moved]:
 
     Raises `DiskError`.
     """
-    for path in task.protected if slate.standing else ():
+    for path in task.protected if slate is not EMPTY else ():
         unprotect(eyes.place(path))
     for path in slate.remove:
         remove(eyes.place(path))
