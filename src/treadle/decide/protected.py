@@ -44,7 +44,8 @@ def overwritten(
                 yield Diagnostic("protected-output", message, task.place, hint, Severity.WARNING)
         more = len(found) - _OF_A_RULE
         if more > 0:
-            message = f"and {more} more {'tasks' if more > 1 else 'task'} of {rule} would overwrite what is protected"
+            tasks = "task" if more == 1 else "tasks"
+            message = f"and {more} more {tasks} of {rule} would overwrite what is protected"
             hint = "treadle plan --tasks lists them"
             if len(found) == sizes[rule]:
                 hint = f"to make all of them again: --force {rule}"
