@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from treadle.backends.cluster.cancel_run import Cancelled, cancel_jobs
 from treadle.engine.backend import Accepted, JobStatus, Refused
+from treadle.plan.task import Policy
 from treadle.records.event import EndReason
 
 WAITS = "touch up$TREADLE_ATTEMPT; until test -e go; do sleep 0.02; done"
@@ -209,6 +212,38 @@ def test_one_whose_submission_never_arrived_is_interrupted(world):
     assert isinstance(world.adopt(one)[0], Accepted)
     world.until(lambda: not world.live, "its end")
     assert world.outcome(one.name).reason is EndReason.INTERRUPTED
+
+
+def test_a_job_that_arrives_when_its_attempt_was_given_up_does_not_begin_it(world):
+    """The command of a killed driver goes on without it, and may be late."""
+    one = world.task("echo begun >> log", policy=Policy(restartable=True))
+    folder = on_its_way(world, one)
+    world.begin()
+    world.adopt(one)
+    world.until(lambda: not world.live, "its end")
+    assert world.outcome(one.name).reason is EndReason.INTERRUPTED
+    assert subprocess.run(["sh", folder.script]).returncode != 0
+    assert not (world.folder / "log").exists()
+
+
+def test_a_job_that_arrives_when_its_run_was_cancelled_does_not_begin(world):
+    one = world.task("echo begun >> log")
+    folder = on_its_way(world, one)
+    done = cancel_jobs(
+        world.settings(), {world.run: None}, workdir=str(world.folder), user=world.fake.site.user
+    )
+    assert done == Cancelled()
+    assert subprocess.run(["sh", folder.script]).returncode != 0
+    assert not (world.folder / "log").exists()
+
+
+def on_its_way(world, one):
+    """The folder of a submission that the scheduler has not heard of yet."""
+    world.fake.script("say", command="sbatch", words="try again", code=1)
+    world.submit(one)
+    world.until(lambda: world.fake.calls().get("sbatch"), "a try")
+    (folder,) = world.sent()
+    return folder
 
 
 def test_one_that_began_and_left_its_end_needs_no_scheduler_to_know_it(world):

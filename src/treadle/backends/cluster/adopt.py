@@ -3,6 +3,9 @@
 elements.json not there          never submitted
 job.id there, or the id known    the scheduler has it, or had it: watched as any other
 neither                          asked for by name, until the scheduler answers
+
+The command of a driver that was killed goes on without it, and may hand its job in whenever the scheduler
+lets it. So one that nobody knows is given up only with word to its job that it is not to begin.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
+from treadle.backends.cluster.cancel import mark_unwanted
 from treadle.backends.cluster.dialect import Silence
 from treadle.backends.cluster.held import Elements, Held, Sent, read_elements
 from treadle.backends.cluster.link import Link
@@ -121,8 +125,14 @@ class Adopter:
         self._taken(sent)
 
     def _not_known(self, sent: Sent, now: float) -> None:
-        """Nobody knows it by name: only what it left itself can tell."""
+        """Nobody knows it by name: only what it left itself can tell. A job first claims its start, and then
+        looks whether it is wanted; so what has not begun once that is written will not."""
         left: list[Held] = []
+        for held in sent.held:
+            sent.look(held, now)
+            if not (held.witness.starts or held.id):
+                mark_unwanted(sent.folder, held.n)
+        sent.listed = None
         for held in sent.held:
             sent.look(held, now)
             if held.witness.starts or held.id:

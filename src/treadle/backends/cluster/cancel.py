@@ -12,10 +12,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from treadle.backends.cluster.dialect import Phase, Said
-from treadle.backends.cluster.held import Held, Sent
+from treadle.backends.cluster.held import Held
 from treadle.backends.cluster.link import Link
 from treadle.base.errors import DiskError
 from treadle.base.files import write_whole
+from treadle.base.layout import JobFolder
 from treadle.engine.backend import JobStatus
 
 _PATIENCE = 15.0  # seconds for a job that was cancelled to be gone: schedulers give it time to clean up
@@ -45,7 +46,7 @@ class Canceller:
         """This one is to be gone from the queue. Among others in its job it is asked to end by a file, until
         all of them are to go."""
         if held.several and held.sent is not None and held.ended is None:
-            mark_unwanted(held.sent, held)
+            mark_unwanted(held.sent.folder, held.n)
             mates = held.sent.mates(held)
             if not all(one.cancelled for one in mates):
                 return
@@ -210,7 +211,7 @@ def _ids(todo: list[Held]) -> list[str]:
     return [job for job in dict.fromkeys(ids) if job]
 
 
-def mark_unwanted(sent: Sent, held: Held) -> None:
-    """Tell the wrapper that an attempt is not to go on, or not to begin."""
+def mark_unwanted(folder: JobFolder, n: int) -> None:
+    """Tell the wrapper that an attempt is not to begin, nor, where others are in its job, to go on."""
     with suppress(DiskError):  # then it goes on, and its end is what counts
-        write_whole(sent.folder.unwanted(held.n), b"")
+        write_whole(folder.unwanted(n), b"")

@@ -1,6 +1,8 @@
 """Cancelling what earlier drivers left with a scheduler: found by what they wrote down, and verified.
 
 job folders of the runs -> ids -> which of them the queue still has -> cancel -> the queue again
+
+A submission without an id may still be on its way: its jobs are told, by files, that they are not to begin.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 from msgspec import Struct
 
+from treadle.backends.cluster.cancel import mark_unwanted
 from treadle.backends.cluster.dialect import Phase, Silence
 from treadle.backends.cluster.exit_file import look_for_exit
 from treadle.backends.cluster.held import Elements, read_elements
@@ -109,6 +112,9 @@ def _ids(link: Link, wanted: Mapping[RunFolder, Set[int] | None]) -> Iterator[st
                 yield from _of(link, elements, job, numbers)
             else:
                 unsure.append((elements, numbers))
+                for one in elements.elements:
+                    if numbers is None or one.n in numbers:
+                        mark_unwanted(folder, one.n)
     if not unsure:
         return
     names, since = [one.name for one, _ in unsure], min(one.time for one, _ in unsure)

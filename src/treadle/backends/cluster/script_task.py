@@ -83,7 +83,6 @@ def _attempt(one: Submission, element: JobElement, folder: JobFolder, limit: int
     policy = one.task.policy
     name = encode(one.env.get(ATTEMPT, one.name)).decode()
     digests = "" if policy.digest_limit is None else str(policy.digest_limit)
-    alone = len(element.submissions) == 1
     most = max(1, limit - (policy.signal_before_end or 0)) if limit else 0
     return "\n".join([
         f"treadle_attempt_name={quote(name)}",
@@ -94,7 +93,7 @@ def _attempt(one: Submission, element: JobElement, folder: JobFolder, limit: int
         f"treadle_secrets={quote(secrets)}",
         f"treadle_private={int(one.private_log)} treadle_restartable={int(policy.restartable)}",
         f"treadle_n={one.n} treadle_after={quote(' '.join(map(str, one.after)))}",
-        f"treadle_unwanted={quote('' if alone else folder.unwanted(one.n))} treadle_most={most}",
+        f"treadle_unwanted={quote(folder.unwanted(one.n))} treadle_most={most}",
         f"treadle_limit={digests} treadle_grace={max(0, round(one.grace * 10))}",
         f"treadle_checksum={policy.checksum}",
         _function("treadle_see", _calls("treadle_look", _read_paths(one, element.flowdir))),

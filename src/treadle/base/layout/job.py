@@ -47,7 +47,7 @@ class JobFolder(Struct, frozen=True):
         return f"{self.root}/{n}.secrets.sh"
 
     def unwanted(self, n: int) -> str:
-        """A file, made by the driver: an attempt among others of one job is not to go on, or not to begin."""
+        """A file, made by the driver: an attempt is not to begin, nor, among others of one job, to go on."""
         return f"{self.root}/{n}.unwanted"
 
     def start_stem(self, n: int) -> str:
