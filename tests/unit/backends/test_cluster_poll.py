@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -395,6 +396,20 @@ def test_a_missing_log_folder_is_told_as_the_nodes_fault(world):
     (outcome,) = world.do(world.task(log=str(world.folder / "nowhere" / "log")))
     assert outcome.reason is EndReason.NODE
     assert "log" in outcome.message
+
+
+@pytest.mark.parametrize("accounting", [True, False])
+def test_a_node_that_does_not_see_the_folder_of_a_job_is_to_blame(world_with, accounting):
+    world = world_with(accounting=accounting)
+    world.fake.script("hold")
+    one = world.task()
+    world.submit(one)
+    world.until(lambda: world.sent() and os.path.exists(world.sent()[0].id), "its id")
+    os.rename(world.run.jobs, f"{world.run.jobs}.away")
+    world.fake.each("release")
+    (outcome,) = world.finish()
+    assert (outcome.reason, outcome.host) == (EndReason.NODE, "node1")
+    assert "look whether the node can reach the work folder" in outcome.message
 
 
 @pytest.mark.parametrize("text", ["a 'b' \"c\"", "$HOME `id` \\", "two\nlines", "#SBATCH --time=1"])

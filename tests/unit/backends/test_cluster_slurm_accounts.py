@@ -65,7 +65,7 @@ def test_the_figures_of_a_job() -> None:
         (19, 3, 0, EndReason.APP),
         (20, 0, 9, EndReason.APP),
         (21, 127, 0, EndReason.APP),
-        (22, 0, 0, EndReason.NEVER_STARTED),  # 0:53, its output folder is missing
+        (22, 0, 0, EndReason.APP),  # 0:53, its output folder is missing
         (23, 0, 0, EndReason.OOM),  # 0:125
         (30, 0, 0, EndReason.NODE),
         (32, 0, 0, EndReason.TIME),

@@ -19,7 +19,8 @@ FIELDS = ("JobID", "State", "ExitCode", "Submit", "Start", "End", "NodeList", "T
 _JOB = re.compile(r"([0-9]{1,18})(?:_([0-9]{1,18})|_\[([^\]]*)\]?)?(\.[^|;]+)?\Z")
 _EXIT = re.compile(r"([0-9]{1,9}):([0-9]{1,9})\Z")
 _LAUNCH_FAILED = 53
-"""What stands for a signal where the job could not be started: its output could not be opened."""
+"""What stands for a signal where the node could not start the job, mostly as it could not open its output.
+That says no more than FAILED does in the queue: what the job left tells that it never began."""
 _OUT_OF_MEMORY = 125
 _SIGNALS = 64
 
@@ -80,8 +81,8 @@ def _account(job: str, run: _Run) -> Account:
         phase is Phase.ENDED and end is not None and not (state == "FAILED" and (code, signal) == (0, 0))
     )
     ended = end_of(state)
-    if settled and state == "FAILED":
-        ended = {_LAUNCH_FAILED: EndReason.NEVER_STARTED, _OUT_OF_MEMORY: EndReason.OOM}.get(signal, ended)
+    if settled and state == "FAILED" and signal == _OUT_OF_MEMORY:
+        ended = EndReason.OOM
     host = row["NodeList"]
     return Account(
         job=job,
