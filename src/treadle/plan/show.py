@@ -95,7 +95,7 @@ def _fields(value: Struct) -> dict[str, Any]:
     """The fields of a struct that are not at their defaults, whatever object holds the default."""
     defaults = _DEFAULTS.get(type(value)) or _DEFAULTS.setdefault(type(value), _defaults(type(value)))
     fields = zip(value.__struct_fields__, astuple(value), defaults)
-    return {name: part for name, part, default in fields if part != default}
+    return {name: part for name, part, default in fields if part is not default and part != default}
 
 
 def _defaults(kind: type[Struct]) -> tuple[Any, ...]:
@@ -184,8 +184,10 @@ def _call(call: Call) -> dict[str, Any]:
         "attrs": Raw(call.attrs.encode()),
         "where": call.where.value,
     }
-    marks = {"mutable": call.mutable, "grows": call.grows}
-    found.update((name, True) for name, marked in marks.items() if marked)
+    if call.mutable:
+        found["mutable"] = True
+    if call.grows:
+        found["grows"] = True
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from treadle.base.layout import ArtifactPlaces
+from treadle.base.layout import places_of
 from treadle.steps.record import ArtifactState, Seen
 
 NOTHING = Seen(ArtifactState.ABSENT)
@@ -30,7 +30,7 @@ class Absent:
         folder = path[: path.rindex("/")]
         missed = self._missed[folder] = self._missed.get(folder, 0) + 1
         if missed % _MANY == 0:
-            names = _names(ArtifactPlaces(path).folder)
+            names = _names(places_of(path).folder)
             if names is not None:
                 self._names[folder] = (time.monotonic() + _FRESH, names)
 
@@ -44,7 +44,7 @@ class Absent:
         if time.monotonic() > until:
             del self._names[path[:at]]
             return False
-        stem = ArtifactPlaces(path).stem
+        stem = places_of(path).stem
         return not (
             f"{stem}.json" in names
             or f"{stem}.pending" in names

@@ -178,8 +178,9 @@ def wants_context(fn: Callable[..., Any]) -> bool:
             skipped, fn = skipped + 1, fn.__func__
         elif isinstance(code, CodeType):
             wrapped = getattr(fn, "__wrapped__", None)
-            if _in_code(code, skipped, fn) or wrapped is None or not code.co_flags & _TAKES_ANY_KEYWORD:
-                return _in_code(code, skipped, fn)
+            found = _in_code(code, skipped, fn)
+            if found or wrapped is None or not code.co_flags & _TAKES_ANY_KEYWORD:
+                return found
             fn = wrapped
         elif hasattr(fn, "__wrapped__"):
             fn = fn.__wrapped__

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 BEAT = 30.0  # seconds between two signs of life of one lease
@@ -17,9 +18,8 @@ _IDLE = 3  # looks without any lease after which the thread ends
 _BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
-def uptime() -> float:
-    """Seconds since the boot, those asleep too: others go on counting while this machine sleeps."""
-    return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
+# Seconds since the boot, those asleep too: others go on counting while this machine sleeps.
+uptime: Callable[[], float] = time.monotonic if _BOOTTIME is None else partial(time.clock_gettime, _BOOTTIME)
 
 
 class Beating(Protocol):

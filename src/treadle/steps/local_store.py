@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from treadle.base.errors import LockError, StepError
 from treadle.base.files import is_there, make_parents, remove, write_whole
-from treadle.base.layout import ArtifactPlaces
+from treadle.base.layout import places_of
 from treadle.steps import heartbeats, local_look
 from treadle.steps.heartbeats import Heartbeats, uptime
 from treadle.steps.lease import LocalLease
@@ -39,7 +39,7 @@ class LocalStore:
         self._heart.beat()
 
     def look(self, path: str, identity: str, *, mend: bool = False, fresh: bool = False) -> Seen:
-        places = ArtifactPlaces(path)
+        places = places_of(path)
         if fresh and local_look.nothing_there(places):
             return local_look.NOTHING
         if mend:
@@ -51,17 +51,17 @@ class LocalStore:
         return seen
 
     def claim(self, path: str, owner: Owner) -> Lease | Owner:
-        places = ArtifactPlaces(path)
+        places = places_of(path)
         lease = self._leases.claim(places, owner)
         if isinstance(lease, LocalLease) and lease.before:
             sweep(places, lease.before, owner.attempt)
         return lease
 
     def holder(self, path: str) -> Owner | None:
-        return self._leases.holder(ArtifactPlaces(path))
+        return self._leases.holder(places_of(path))
 
     def work(self, path: str, attempt: str, *, resumable: bool = False, fresh: bool = False) -> str:
-        places = ArtifactPlaces(path)
+        places = places_of(path)
         work = places.resume if resumable else places.work(attempt)
         if not is_there(places.work_folder):
             make_parents(work)
@@ -79,7 +79,7 @@ class LocalStore:
         return published
 
     def tell(self, path: str, status: ArtifactStatus) -> None:
-        file = ArtifactPlaces(path).status
+        file = places_of(path).status
         make_parents(file)
         write_whole(file, encode_status(status))
 
@@ -103,7 +103,7 @@ class LocalStore:
 
     def remove(self, path: str) -> None:
         """Remove an artifact with all that stands beside it. Raises `LockError` while it is being made."""
-        places = ArtifactPlaces(path)
+        places = places_of(path)
         if not is_there(places.folder):
             return
         lease = self._leases.claim(places, this_owner())

@@ -24,7 +24,7 @@ def store_for(path: str, *, unsafe_locks: bool = False) -> ArtifactStore:
     `unsafe_locks` allows stores without conditional writes, where nothing keeps two runs apart. Raises
     `StepError` for a scheme that is not supported, `DiskError` where the store cannot be opened.
     """
-    scheme = scheme_of(path)
+    scheme = "" if path.startswith("/") else scheme_of(path)
     if scheme not in ("", _FILE, *SCHEMES):
         raise _unknown(scheme, path)
     root = spot(path).root if scheme in SCHEMES else ""

@@ -9,7 +9,7 @@
 All names that others use are here.
 """
 
-from treadle.base.layout.artifact import ArtifactPlaces, StagingFolder, is_artifact_record
+from treadle.base.layout.artifact import ArtifactPlaces, StagingFolder, is_artifact_record, places_of
 from treadle.base.layout.job import EXIT_FILE, JobFolder
 from treadle.base.layout.outside import (
     PinFolder,
@@ -40,6 +40,7 @@ __all__ = [
     "environments",
     "is_artifact_record",
     "pins_folder",
+    "places_of",
     "private_log",
     "profile_folders",
     "scratch_run",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from msgspec import Struct
 
 from treadle.base.digest import ARTIFACT_STATE, blake2b
@@ -84,6 +86,10 @@ class ArtifactPlaces:
     def aside(self, attempt: str) -> str:
         """Where the output that attempt `attempt` replaces is moved."""
         return f"{self.folder}/old/{self.stem}.{attempt}"
+
+
+# Several ask for the same in a row, each of which is only told a path.
+places_of = lru_cache(maxsize=256)(ArtifactPlaces)
 
 
 class StagingFolder(Struct, frozen=True):
