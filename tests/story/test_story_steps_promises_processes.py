@@ -56,6 +56,30 @@ def test_a_function_may_start_processes_of_its_own(tmp_path: pathlib.Path) -> No
     assert run_script(tmp_path, text) == "4 succeeded [1, 2] [1, 2]\n"
 
 
+def test_what_a_function_forked_can_be_ended_by_it(tmp_path: pathlib.Path) -> None:
+    text = """
+        import multiprocessing, signal
+        def deaf(ready):
+            signal.alarm(60)  # of a child that does not end
+            ready.set()
+            signal.pause()
+        def ending(out, ctx):
+            assert not ctx.cancelled
+            fork = multiprocessing.get_context("fork")
+            ready = fork.Event()
+            child = fork.Process(target=deaf, args=(ready,), daemon=True)
+            child.start()
+            ready.wait()
+            child.terminate()
+            child.join()
+            return child.exitcode
+        kinds = [dict(), dict(isolation="process")]
+        steps = [StepSpec(f"ending{n}", fn=ending, **kind) for n, kind in enumerate(kinds)]
+        print(StepRunner().run(steps), [step.load() for step in steps])
+    """
+    assert run_script(tmp_path, text) == "2 succeeded [-15, -15]\n"
+
+
 def test_a_function_that_changes_folder_and_variables_moves_no_artifact(tmp_path: pathlib.Path) -> None:
     text = """
         def wander(out):

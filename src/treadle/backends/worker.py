@@ -94,7 +94,9 @@ def _perform(order: Any) -> Answer:
     order = replace(order, owner=this_owner(order.attempt), alone=True)
     ending = Ending(order.fn) if order.fn is not None else None
     if ending is not None:
-        signal.signal(signal.SIGTERM, ending.on_signal)
+        before = signal.signal(signal.SIGTERM, ending.on_signal)
+        # What the function forks ends by it as any process does: nobody there looks whether it was asked.
+        os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, before))
         order = replace(order, fn=ending)
     asked = ending.is_asked_to_end if ending is not None else _never
     store = store_for(order.path, unsafe_locks=order.unsafe_locks)

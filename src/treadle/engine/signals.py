@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any, Self
 
 _WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_watching: list[Signals] = []  # of this process, the innermost last
 
 
 class Wake:
@@ -59,9 +60,16 @@ class Signals:
                     self._before[number] = signal.signal(number, self._catch)
             # Without this a signal between two looks at the list would wait for the next news.
             self._wakeup_fd = signal.set_wakeup_fd(self._wake.writer, warn_on_full_buffer=False)
+            _watching.append(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
+        if self in _watching:
+            _watching.remove(self)
+            self.put_back()
+
+    def put_back(self) -> None:
+        """Let signals mean what they meant before."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
         if self._before:
@@ -76,6 +84,15 @@ class Signals:
             return []
         caught, self._caught = self._caught, []
         return caught
+
+
+def _forked() -> None:
+    """In a child that a step forked: there no loop looks at the list, and it would be deaf."""
+    while _watching:
+        _watching.pop().put_back()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def exit_code_of(number: int) -> int:

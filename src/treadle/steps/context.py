@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -130,17 +130,29 @@ class StepContext:
                 hint="give the step, or its name",
                 code="unknown-dep",
             )
-        found = [one for one in self._found if named in _names(one.dep, by_text=dep is named)]
+        by_text = dep is named
+        found = (self._by_name if by_text else self._by_identity).get(named, ())
         if len(found) == 1:
             return found[0]
-        shown = named if dep is named else repr(dep)
+        shown = named if by_text else repr(dep)
         raise _ambiguous(self._name, shown) if found else _unknown(self._name, shown, self._found)
 
+    @cached_property
+    def _by_identity(self) -> dict[str, list[Found]]:
+        return _indexed(self._found, lambda dep: (dep.identity,))
 
-def _names(dep: Dep, *, by_text: bool) -> tuple[str, ...]:
-    if not by_text:
-        return (dep.identity,)
-    return (dep.name, f"{dep.name}_{dep.identity[:12]}", dep.identity)
+    @cached_property
+    def _by_name(self) -> dict[str, list[Found]]:
+        return _indexed(self._found, lambda dep: {dep.name, f"{dep.name}_{dep.identity[:12]}", dep.identity})
+
+
+def _indexed(found: Sequence[Found], names: Callable[[Dep], Iterable[str]]) -> dict[str, list[Found]]:
+    """By names: a step may build on thousands, and read each."""
+    index: dict[str, list[Found]] = {}
+    for one in found:
+        for name in names(one.dep):
+            index.setdefault(name, []).append(one)
+    return index
 
 
 def _unknown(name: str, dep: str, found: Sequence[Found]) -> StepError:

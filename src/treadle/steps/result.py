@@ -88,16 +88,23 @@ def from_result(result: Result, type: Any = None, *, name: str = "") -> Any:
     wanted = type if type is not None else _known_type(result.type, who)
     if wanted is None:
         return result.value
-    import msgspec
+    from msgspec import convert
 
     try:
-        return msgspec.convert(result.value, wanted)
-    except (msgspec.MsgspecError, TypeError, ValueError) as error:
+        return convert(result.value, wanted)
+    except Exception as error:  # annotations that name nothing here, a __post_init__: code of a person, too
         raise StepError(
-            f"{who} does not fit {getattr(wanted, '__qualname__', wanted)}: {error}",
+            f"{who} does not fit {getattr(wanted, '__qualname__', wanted)}: {_told(error)}",
             hint="load it as another type, or as the plain value with type=object",
             code="value-type",
         ) from error
+
+
+def _told(error: Exception) -> str:
+    from msgspec import MsgspecError
+
+    plain = isinstance(error, MsgspecError | TypeError | ValueError)
+    return str(error) if plain else f"{type(error).__name__}: {error}"
 
 
 def _known_type(named: str, who: str) -> Any:

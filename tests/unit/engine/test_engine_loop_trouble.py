@@ -55,6 +55,32 @@ def test_a_signal_cancels_what_runs_and_is_recorded(bench: Bench, number: int, c
     assert signal.getsignal(number) is before
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_what_is_forked_meanwhile_hears_signals_as_it_did_before_the_run(bench: Bench, number: int) -> None:
+    ends: list[int] = []
+
+    def act(submission: Submission) -> Outcome:
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)  # that of a child that is deaf to the other one
+            os.write(writer, b"\0")
+            signal.pause()
+            os._exit(0)
+        os.read(reader, 1)
+        os.kill(child, number)
+        ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        return OK
+
+    bench.acts = {"a": act}
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        assert bench.drive(task("a")).exit_code == 0
+    finally:
+        signal.signal(number, before)
+    assert ends == [-number]
+
+
 def test_a_hangup_leaves_jobs_that_outlive_us(bench: Bench) -> None:
     bench.backend.abilities = Abilities(adoption=True, batch=True)
     bench.acts = {"a": lambda submission: None}

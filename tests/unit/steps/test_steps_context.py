@@ -7,7 +7,8 @@ import functools
 import pytest
 
 from treadle.base.errors import StepError
-from treadle.steps.context import StepContext, wants_context
+from treadle.steps.context import Found, StepContext, wants_context
+from treadle.steps.record import ArtifactRecord, Dep, Result
 from treadle.steps.remote import remote
 from treadle.steps.spec import StepSpec
 
@@ -135,6 +136,27 @@ def test_a_step_that_is_no_dep_is_named_with_its_hash():
     other = StepSpec("vocab")
     with pytest.raises(StepError, match=other.name_with_hash):
         context().load(other)
+
+
+def test_however_many_deps_are_read_they_are_gone_through_once():
+    class Counted(list):
+        walks = 0
+
+        def __iter__(self):
+            self.walks += 1
+            return super().__iter__()
+
+    parts = [StepSpec(f"part{n}") for n in range(3)]
+    records = [
+        ArtifactRecord(identity=one.identity, name=one.name, path="/nowhere", result=Result(n))
+        for n, one in enumerate(parts)
+    ]
+    found = Counted(
+        Found(Dep(one.name, one.identity, "/nowhere"), record, None) for one, record in zip(parts, records)
+    )
+    ctx = context(found=found)
+    assert [ctx.load(one) for one in parts] == [0, 1, 2]
+    assert found.walks == 1
 
 
 def test_a_dep_is_not_named_by_a_number():

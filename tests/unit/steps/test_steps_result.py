@@ -122,6 +122,28 @@ def test_a_value_that_does_not_fit_its_type_is_said() -> None:
         from_result(Result([1]), int)
 
 
+@dataclasses.dataclass
+class Unresolved:
+    array: nowhere.array  # type: ignore[name-defined]  # noqa: F821 (as from `if TYPE_CHECKING`)
+
+
+@dataclasses.dataclass
+class Picky:
+    size: int
+
+    def __post_init__(self) -> None:
+        raise RuntimeError("not today")
+
+
+@pytest.mark.parametrize(("kind", "told"), [(Unresolved, "NameError: .*nowhere"), (Picky, "not today")])
+def test_what_goes_wrong_in_a_type_is_said_with_the_way_to_the_plain_value(kind: type, told: str) -> None:
+    result = Result({"array": 1, "size": 1}, f"{__name__}:{kind.__name__}")
+    with pytest.raises(StepError, match=f"does not fit {kind.__name__}: .*{told}") as caught:
+        from_result(result)
+    assert "type=object" in caught.value.diagnostics[0].hint
+    assert from_result(result, object) == {"array": 1, "size": 1}
+
+
 class Loop(list[Any]):
     pass
 
