@@ -197,6 +197,27 @@ def test_a_named_fan_in_is_a_named_input() -> None:
     assert found.command.text == "cat a.x b.x > o"
 
 
+def test_a_fan_in_gives_values_to_the_wildcards_that_nothing_else_has() -> None:
+    maker = rule("m", 'input = ["in/{s}.raw"]', 'output = ["p/{s}.1", "p/{s}.2"]')
+    line = fan("p/{s}.{v}", "v = [2, 1]")
+    found = tasks(maker + rule("r", line, 'output = ["o/{s}"]'), ["in/a.raw", "in/b.raw", "p/c.1"])
+    assert found["r/s=a"].inputs == ("p/a.2", "p/a.1")
+    assert "r/s=b" in found
+    assert "r/s=c" not in found
+
+
+def test_a_fan_in_leaves_out_nothing_that_another_input_finds() -> None:
+    line = fan("p/{s}.{v}", "v = [1]")
+    lines = ('input = ["in/{s}.raw"]', line, 'output = ["o/{s}"]')
+    found = tasks(rule("r", *lines), ["in/a.raw", "in/b.raw", "p/a.1"])
+    assert found["r/s=b"].inputs == ("in/b.raw", "p/b.1"), "a file that is missing is for the plan to tell"
+
+
+def test_a_fan_in_that_finds_nothing_for_a_wildcard_is_told() -> None:
+    told = error(rule("r", fan("p/{s}.{v}", "v = [1]"), 'output = ["o/{s}"]'))
+    assert told.message == "no file matches 'p/{s}.{v}', so {s} of rule r has no values"
+
+
 def test_a_gather_over_a_hundred_thousand_inputs_is_one_task() -> None:
     text = '[config]\nlist = "' + ",".join(str(n) for n in range(100_000)) + '"\n'
     found = tasks(

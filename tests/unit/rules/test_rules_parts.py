@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from parts_world import CALL, DISK, GLOB, HEAD, NUMBERED, call, rules
+from parts_world import CALL, DISK, GLOB, HEAD, NUMBERED, SCATTER, call, rules
 from rules_world import SAMPLES, expanded, tasks
 
 from treadle.plan.task import Draft
@@ -171,3 +171,15 @@ def test_an_ancient_input_is_ancient_where_it_is_read() -> None:
     made = tasks(text, ["parts/a.txt"])
     assert made["up.map/part=a"].ancient == {"parts/a.txt"}
     assert expanded(text, ["parts/a.txt"]).notes == ()
+
+
+@pytest.mark.parametrize("written", [CALL, NUMBERED, SCATTER])
+def test_what_combines_gets_the_wildcards_that_only_files_on_the_disk_give(written: str) -> None:
+    written = written.replace('"v/{sample}.vcf"', '"merged/{sample}.vcf"')
+    made = tasks(written, ["in/A.bam", "in/B.bam", "in/A.txt", "in/B.txt", "in/notes"])
+    last = [one for one in made.values() if one.rule in ("call", "up", "merge") and len(one.wildcards) == 1]
+    assert [one.wildcards for one in last] == [(("sample", "A"),), (("sample", "B"),)]
+    for one in last:
+        makers = [other for other in made.values() if set(other.outputs) & set(one.inputs)]
+        assert len(makers) == len(one.inputs) > 1
+        assert all(one.wildcards[0] in other.wildcards for other in makers)

@@ -252,7 +252,7 @@ def _check_names(
     rule: Rule, names: Collection[str], inputs: Iterable[Entry], given: frozenset[str], ground: Ground
 ) -> None:
     """Every wildcard has a source: a table (those in `given` have one), or an input that can be matched."""
-    found = {name for entry in inputs if not entry.variables for name in entry.names}
+    found = {name for entry in inputs for name in entry.names}
     for name in names:
         if name not in given and name not in found:
             known = sorted(ground.sources.names | found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 
 from msgspec import Struct
 
@@ -88,8 +89,8 @@ class _Reader:
         if given is None:
             return None
         table, fewer_names, fewer = given
-        for number, entry in enumerate(blueprint.inputs):
-            if table.rows and not entry.variables and set(entry.names) & set(blueprint.open):
+        for number, entry in self._entries():
+            if table.rows and self._gives(entry, table):
                 found = self._discover(number, entry, table)
                 if found is None:
                     return None
@@ -147,15 +148,25 @@ class _Reader:
         lost = "; ".join(f"{', '.join(one.examples)} not in {one.absent}" for one in table.dropped[:2])
         self.findings.error("join-empty", message, place, lost)
 
+    def _entries(self) -> list[tuple[int, Entry]]:
+        """The inputs with their numbers, those of a fan-in last."""
+        return sorted(enumerate(self.blueprint.inputs), key=lambda one: bool(one[1].variables))
+
+    def _gives(self, entry: Entry, table: Table) -> bool:
+        """Whether an input gives values to wildcards: of a fan-in, which asks for paths that may yet be
+        missing, only to those that no table and no other input has."""
+        wanted = set(entry.names).intersection(self.blueprint.open)
+        return bool(wanted.difference(table.columns) if entry.variables else wanted)
+
     def _discover(self, number: int, entry: Entry, table: Table) -> Table | None:
         """What matches an input, within the rows of the tables."""
         pattern = entry.pattern
-        bound = [name for name in pattern.names if name in table.columns and name not in self.blueprint.open]
+        bound = [name for name in entry.names if name in table.columns and name not in self.blueprint.open]
         paths: dict[Row, list[str]] = {}
         seen: dict[str, Row] = {}
         origins: dict[str, None] = {}
-        for row in distinct(table, bound):
-            found = self._find(entry, dict(zip(bound, row)))
+        for row, combo in product(distinct(table, bound), entry.combos):
+            found = self._find(entry, dict(zip((*bound, *entry.variables), (*row, *combo))))
             origins[found.origin] = None
             for path, values in found.matches:
                 if seen.setdefault(path, values) != values:
@@ -164,15 +175,19 @@ class _Reader:
                 paths.setdefault(values, []).append(path)
         if not paths:
             if entry.pattern in self.finder.awaited:
-                return Table(pattern.names, [])
+                return Table(entry.names, [])
             if "disk" in origins:  # what is there has a name that was refused
                 return None
             self._no_match(entry)
-            return Table(pattern.names, []) if self.finder.lenient else None
+            return Table(entry.names, []) if self.finder.lenient else None
         self.origins += [f"{pattern.text} ({origin})" for origin in origins if origin]
         if not self._sound(entry, paths):
             return None
         chosen = self._chosen(pattern.names, paths)
+        if entry.variables:
+            return Table(
+                entry.names, distinct(Table(pattern.names, chosen), entry.names), f"'{pattern.text}'"
+            )
         self.found[number] = {values: tuple(paths[values]) for values in chosen}
         return Table(pattern.names, chosen, f"'{pattern.text}'")
 
@@ -203,7 +218,7 @@ class _Reader:
 
     def _no_match(self, entry: Entry) -> None:
         pattern, known = entry.pattern, self.values.whole.names
-        open_names = [name for name in pattern.names if name in self.blueprint.open]
+        open_names = [name for name in entry.names if name in self.blueprint.open]
         braced = ", ".join(f"{{{name}}}" for name in open_names)
         message = (
             f"no file matches '{pattern.text}', so {braced} of rule {self.blueprint.rule.name} has no values"
