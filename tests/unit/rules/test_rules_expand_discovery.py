@@ -76,6 +76,11 @@ def test_what_matches_nothing_is_an_error_with_a_hint() -> None:
     assert found.place.key == "input[0]"
 
 
+def test_what_matches_nothing_is_told_of_the_first_rule_and_not_of_those_that_read_what_it_makes() -> None:
+    found = errors(COUNT + TOP + rule("last", '"out/{t}.top"', "last/{t}"))
+    assert [(one.code, one.place.table) for one in found] == [("no-match", "rules.count")]
+
+
 def test_text_that_can_be_split_in_two_ways_asks_for_a_constraint() -> None:
     this = COUNT.replace("{text}", "{sample}.{lane}")
     found = error(this, ["texts/S1.v2.L1.txt", "texts/S2.L1.txt"])

@@ -52,19 +52,24 @@ class Values(Struct, frozen=True):
     cut: Sources
 
 
-def read_rows(blueprint: Blueprint, values: Values, finder: Finder, findings: Findings) -> Rows | None:
+def read_rows(
+    blueprint: Blueprint, values: Values, finder: Finder, findings: Findings, *, unsure: bool = False
+) -> Rows | None:
     """The rows of a rule; None, with findings, where there are none and should be.
 
-    Of a rule that the config switches off nothing need be there: it has no rows then.
+    Of a rule that the config switches off nothing need be there: it has no rows then. `unsure`: something is
+    wrong with a rule that may make what this one looks for, so it is no finding that nothing is there.
     """
     off = blueprint.off()
-    found = _rows(blueprint, values, finder, Findings() if off else findings)
+    found = _rows(blueprint, values, finder, Findings() if off else findings, unsure)
     return Rows([]) if found is None and off else found
 
 
-def _rows(blueprint: Blueprint, values: Values, finder: Finder, findings: Findings) -> Rows | None:
+def _rows(
+    blueprint: Blueprint, values: Values, finder: Finder, findings: Findings, unsure: bool
+) -> Rows | None:
     try:
-        return _Reader(blueprint, values, finder, findings).rows()
+        return _Reader(blueprint, values, finder, findings, unsure).rows()
     except TooManyRowsError as error:
         message = f"rule {blueprint.rule.name} would have {error.count:,} combinations of values"
         hint = "tables that share no wildcard multiply: is one of them named by mistake?"
@@ -73,11 +78,14 @@ def _rows(blueprint: Blueprint, values: Values, finder: Finder, findings: Findin
 
 
 class _Reader:
-    def __init__(self, blueprint: Blueprint, values: Values, finder: Finder, findings: Findings) -> None:
+    def __init__(
+        self, blueprint: Blueprint, values: Values, finder: Finder, findings: Findings, unsure: bool
+    ) -> None:
         self.blueprint = blueprint
         self.values = values
         self.finder = finder
         self.findings = findings
+        self.unsure = unsure
         self.found: dict[int, Paths] = {}
         self.origins: list[str] = []
         self.thinned = False
@@ -224,7 +232,7 @@ class _Reader:
             f"no file matches '{pattern.text}', so {braced} of rule {self.blueprint.rule.name} has no values"
         )
         hint = next((near for name in open_names if (near := did_you_mean(name, sorted(known)))), "")
-        if not self.blueprint.off():
+        if not self.unsure and not self.blueprint.off():
             self.finder.missing(message, pattern.place, hint)
 
     def _sound(self, entry: Entry, rows: Collection[Row]) -> bool:

@@ -45,7 +45,8 @@ class Trip:
         """Expand the rules with these numbers, in this order."""
         for number in order:
             blueprint = blueprints[number]
-            rows = read_rows(blueprint, values, self._finder, self._findings)
+            unsure = any(feeder not in self.done for feeder in fed_by[number])
+            rows = read_rows(blueprint, values, self._finder, self._findings, unsure=unsure)
             if rows is not None:
                 thin = self._thinned_among(fed_by[number])
                 self._expand(number, blueprint, rows, thin)
