@@ -12,6 +12,7 @@ from typing import Any
 from treadle.api.pipe import Request, is_pipeline
 from treadle.base.errors import OptionError
 from treadle.base.names import nearest
+from treadle.cli.habits import meant
 from treadle.rules.schema import BACKENDS
 
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -35,7 +36,10 @@ class SubcommandParser(argparse.ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> Any:
-        raise OptionError(message, hint=f"{self.prog} --help lists the options")
+        _, unknown, words = message.partition("unrecognized arguments: ")
+        of_workflow = any(action.dest == "words" for action in self._actions)
+        hint = meant(words.split()[0]) if unknown and of_workflow else ""
+        raise OptionError(message, hint=hint or f"{self.prog} --help lists the options")
 
     def parse(self, args: Sequence[str]) -> argparse.Namespace:
         """Parse; unknown options become `declared` pairs, where the command takes a workflow."""
@@ -197,7 +201,7 @@ def request_of(args: argparse.Namespace) -> Request:
         file=file,
         workdir=args.workdir,
         config=tuple(pairs),
-        declared=tuple((name, nearest_option("--" + name, args.known)) for name, _ in args.declared),
+        declared=tuple((name, _hint("--" + name, args.known)) for name, _ in args.declared),
         samples=tuple(args.samples),
         targets=tuple(word for word in words if not _SETTING.match(word)),
         bare=tuple(args.bare),
@@ -229,6 +233,10 @@ def nearest_option(name: str, known: Sequence[str]) -> str:
     """`did you mean '--samples'?`, or nothing; the dashes, which all options share, do not count."""
     found = nearest(name[2:], [one[2:] for one in known])
     return f"did you mean '--{found}'?" if found else ""
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    return meant(name.replace("_", "-")) or nearest_option(name, known)
 
 
 def split_setting(text: str) -> tuple[str, str]:
