@@ -11,6 +11,7 @@ from treadle.api.cluster import local_rules
 from treadle.api.pipe import View
 from treadle.api.session import Session
 from treadle.base.errors import LockError
+from treadle.base.place import Diagnostic, Severity
 from treadle.decide.reason import Decision, Verdict
 from treadle.engine.news import InFlight
 from treadle.plan.task import ScheduledPlan, ScheduledTask, Where
@@ -27,6 +28,8 @@ from treadle.records.event import (
 from treadle.records.flight import Interrupted
 from treadle.records.past import Past
 from treadle.records.recover import hand_over
+
+ELSEWHERE = "in-flight-elsewhere"
 
 
 class Taken(Struct, frozen=True):
@@ -105,16 +108,28 @@ def elsewhere(view: View, past: Past) -> list[Interrupted]:
 
 def refuse_elsewhere(flights: Sequence[Interrupted]) -> None:
     """Raise `LockError` when there are any: they can neither be taken over nor ended from here."""
-    if not flights:
-        return
+    if flights:
+        message, hint = _told(flights)
+        raise LockError(message, hint=hint, code=ELSEWHERE)
+
+
+def foreseen_elsewhere(view: View) -> tuple[Diagnostic, ...]:
+    """The warning of a preview that a run will refuse them."""
+    lost = elsewhere(view, view.past)
+    if not lost:
+        return ()
+    message, hint = _told(lost)
+    return (Diagnostic(ELSEWHERE, f"a run is refused: {message}", hint=hint, severity=Severity.WARNING),)
+
+
+def _told(flights: Sequence[Interrupted]) -> tuple[str, str]:
     first = flights[0]
     more = f" and {len(flights) - 1} more" if len(flights) > 1 else ""
     job = f" (job {first.job})" if first.job else ""
-    raise LockError(
+    return (
         f"{first.task}{more} of run {first.run} may still be at work on {first.backend}{job}",
-        hint=f"run with --backend {first.backend} or its profile, which takes such jobs over; or, if you are "
+        f"run with --backend {first.backend} or its profile, which takes such jobs over; or, if you are "
         "sure that none of them lives: --assume-dead",
-        code="in-flight-elsewhere",
     )
 
 

@@ -216,7 +216,7 @@ def decided(
     )
     if request.strict and beyond:
         raise PlanError(replace(one, severity=Severity.ERROR) for one in beyond)
-    return View(
+    view = View(
         workflow=planned.workflow,
         expansion=planned.expansion,
         plan=planned.plan,
@@ -234,6 +234,11 @@ def decided(
         stream=planned.stream,
         planned=planned if planned.base is not None else None,
     )
+    if past.flights:
+        from treadle.api.adoption import foreseen_elsewhere  # only where jobs are in flight
+
+        view = replace(view, beyond=(*beyond, *foreseen_elsewhere(view)))
+    return view
 
 
 def _forced(planned: Planned, targets: tuple[str, ...]) -> frozenset[str]:

@@ -126,7 +126,7 @@ def summary_lines(view: View, printer: Printer, again: Again) -> Iterator[str]:
     elif not answers:
         yield "no steps" if steps_alone else "nothing is selected"
     elif not to_run and flying:
-        yield f"{count(flying, noun)} of {len(answers)} {_at_work(flying)}"
+        yield f"{count(flying, noun)} of {len(answers)} {_at_work(view, flying)}"
     elif not to_run:
         done = f"{count(verdicts[Verdict.UP_TO_DATE], noun)} {CACHED if steps_alone else 'up to date'}"
         skipped = f", {verdicts[Verdict.SKIPPED]} skipped" if verdicts[Verdict.SKIPPED] else ""
@@ -134,7 +134,7 @@ def summary_lines(view: View, printer: Printer, again: Again) -> Iterator[str]:
     else:
         yield f"{count(len(to_run), noun)} of {len(answers)} will run" + _where(view) + _maybe(view)
         if flying:
-            yield f"{count(flying, noun)} {_at_work(flying)}"
+            yield f"{count(flying, noun)} {_at_work(view, flying)}"
         yield from _stakes(view, to_run)
     yield from found_lines(view)
     if view.decision.adoptable:
@@ -183,8 +183,10 @@ def _past_seconds(view: View) -> dict[str, float]:
     return found
 
 
-def _at_work(tasks: int) -> str:
+def _at_work(view: View, tasks: int) -> str:
     """What is said of tasks whose jobs an earlier run left."""
+    if any(one.code == "in-flight-elsewhere" for one in view.beyond):
+        return "is at work elsewhere" if tasks == 1 else "are at work elsewhere"
     return "is at work: its job is taken over" if tasks == 1 else "are at work: their jobs are taken over"
 
 

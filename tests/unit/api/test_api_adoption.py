@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from treadle.api.pipe import Request, View, look
 from treadle.api.run import RunOptions, RunReport, run
@@ -13,6 +14,7 @@ from treadle.api.session import Recovered
 from treadle.base.errors import LockError
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.mask import Mask
+from treadle.base.place import Severity
 from treadle.decide.flight import sent_identity
 from treadle.decide.reason import Verdict
 from treadle.records.event import FORMAT, AttemptSubmitted, Event, Noticed, RunStarted
@@ -107,6 +109,16 @@ def test_a_job_that_cannot_be_reached_from_here_is_refused_with_the_way_out(fold
     assert found.value.diagnostics[0].code == "in-flight-elsewhere"
     assert "--backend slurm" in found.value.diagnostics[0].hint
     assert not is_ended(old.events)
+
+
+def test_a_preview_foresees_that_a_run_will_be_refused(folder: Folder) -> None:
+    folder.fly("a", "a.txt")
+    (told,) = look(folder.request).beyond
+    assert (told.code, told.severity) == ("in-flight-elsewhere", Severity.WARNING)
+    assert "a run is refused: a of run" in told.message
+    there = look(replace(folder.request, backend="slurm"))
+    assert there.beyond == ()
+    assert there.decision.answers["a"].verdict is Verdict.IN_FLIGHT
 
 
 def test_who_is_sure_that_it_is_dead_says_so_and_it_was_interrupted(folder: Folder) -> None:
