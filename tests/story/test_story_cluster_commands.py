@@ -181,6 +181,39 @@ def test_a_driver_that_is_a_job_hands_in_the_next_one_before_its_limit(folder, c
     assert names.count("treadle_driver") >= 2
 
 
+def test_a_driver_that_waits_in_the_queue_is_told_and_cancelled(folder, cluster):
+    fake = cluster()
+    fake.script("hold", name="*treadle_driver")
+    folder.treadle("run", "--profile", "lab", "--as-job")
+    assert "is to be driven by job 1 on slurm" in folder.treadle("status").stdout
+    told = json.loads(folder.treadle("status", "--json").stdout)
+    assert (told["run"], told["driver"]) == ("", {"job": "1", "backend": "slurm"})
+    assert "1 driver cancelled, before any run began" in folder.treadle("cancel").stderr
+    assert [job.state for job in fake.jobs()] == ["cancelled"]
+    assert "no run is recorded" in folder.treadle("status", exits=2).stderr
+    folder.treadle("run", "--profile", "lab")
+    assert "driven" not in folder.treadle("status").stdout
+
+
+def test_cancel_ends_a_driver_that_is_a_job_and_all_that_it_has_at_work(folder, cluster):
+    fake = cluster(kill_wait=30, slots=8)
+    folder.treadle("run", "--profile", "lab", "--as-job", "--config", "pause=60")
+    fake.wait_for(lambda jobs: [job.state for job in jobs].count("running") == 3, PATIENCE)
+    until(lambda: "running align" in folder.treadle("status").stdout)
+    assert "ending 1 driver that is a job" in folder.treadle("cancel").stderr
+    assert not running(fake)
+    assert "terminated" in folder.treadle("status").stdout
+
+
+def test_a_driver_that_can_never_start_is_refused_with_what_it_asks_for(folder, cluster):
+    fake = cluster(max_time=3600)
+    said = folder.treadle("run", "--profile", "lab", "--as-job", exits=3).stderr
+    assert "slurm does not take the driver: it can never start: PartitionTimeLimit" in said
+    assert "it asks for one CPU, 2G and 1-00:00:00, by the profile's 'walltime'" in said
+    fake.wait_for(lambda jobs: [job.state for job in jobs] == ["cancelled"], PATIENCE)
+    assert "no run is recorded" in folder.treadle("status", exits=2).stderr
+
+
 def test_jobs_that_were_left_are_told_and_taken_over(folder, cluster):
     fake = cluster()
     driver = folder.start("run", "--profile", "lab", "--config", "pause=3", "--on-interrupt", "detach")

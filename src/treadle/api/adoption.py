@@ -126,11 +126,11 @@ def _told(flights: Sequence[Interrupted]) -> tuple[str, str]:
     first = flights[0]
     more = f" and {len(flights) - 1} more" if len(flights) > 1 else ""
     job = f" (job {first.job})" if first.job else ""
-    return (
-        f"{first.task}{more} of run {first.run} may still be at work on {first.backend}{job}",
+    hint = (
         f"run with --backend {first.backend} or its profile, which takes such jobs over; or, if you are "
-        "sure that none of them lives: --assume-dead",
+        "sure that none of them lives: --assume-dead"
     )
+    return f"{first.task}{more} of run {first.run} may still be at work on {first.backend}{job}", hint
 
 
 def give_up(session: Session, flights: Sequence[Interrupted], why: EndReason = EndReason.INTERRUPTED) -> None:

@@ -74,7 +74,7 @@ def _other(
         return None
     settings = getattr(client, "settings", None)
     if settings is not None and run is not None:
-        _write_settings(run, settings)
+        write_settings(run, settings)
     return client.backend(
         book=view.book,
         workdir=view.workdir,
@@ -90,7 +90,7 @@ def _added(cluster: Cluster, workdir: str) -> ExecutorBackend:
     return cast("ExecutorBackend", made)
 
 
-def _write_settings(run: RunFolder, settings: ClusterSettings) -> None:
+def write_settings(run: RunFolder, settings: ClusterSettings) -> None:
     """How the scheduler of a run is used, for commands that come later."""
     write_whole(run.backend, msgspec.json.format(msgspec.json.encode(settings)) + b"\n")
 
@@ -110,7 +110,7 @@ def scheduler_of(view: View, cluster: Cluster, *, mask: Mask, run: RunFolder | N
         mask=mask,
     )
     if run is not None:
-        _write_settings(run, settings)
+        write_settings(run, settings)
     return backend
 
 

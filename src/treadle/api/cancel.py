@@ -30,10 +30,12 @@ _PATIENCE = 120.0  # seconds for a driver to end what runs and to record it
 
 
 class Cancellation(Struct, frozen=True, kw_only=True):
-    """What was done: whether a driver was stopped, how many jobs are gone, which are left."""
+    """What was done: whether a driver was stopped, how many that are jobs and how many jobs are gone, which
+    are left."""
 
     run: str
     stopped: bool = False
+    drivers: int = 0
     backend: str = ""
     gone: int = 0
     left: tuple[str, ...] = ()

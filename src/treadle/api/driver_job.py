@@ -12,25 +12,32 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from treadle.api.backend_of import write_settings
+from treadle.api.drivers import TASK
 from treadle.api.pipe import Request, plan_of
 from treadle.base.errors import OptionError, SchedulerError
 from treadle.base.files import make_parents
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.machine import login_name
 from treadle.base.names import job_name
-from treadle.engine.backend import ExecutorBackend, Refused, Submission
+from treadle.base.units import format_clock
+from treadle.engine.backend import Refused, Submission
 from treadle.engine.compose import ATTEMPT
 from treadle.plan.task import Command, Policy, Resources, ScheduledTask
+from treadle.records.event import EndReason
 from treadle.records.version import prepare
+
+if TYPE_CHECKING:
+    from treadle.backends.cluster.backend import ClusterBackend
 
 LIMIT = "TREADLE_DRIVER"  # seconds: we are such a job, and have so long
 _DAY = 86_400
 _MEMORY = 2 * 1024**3
 _ROOM = 300.0  # seconds before its limit in which a driver detaches and hands in the next one
-_ID = "treadle_driver"
 # What a driver needs of our environment where the scheduler does not pass it on.
 _PASSED = (
     "PATH",
@@ -64,6 +71,7 @@ def submit_driver(request: Request, words: Sequence[str]) -> DriverJob:
         hint = "choose a scheduler with --profile or --backend; --detach runs it in the background here"
         raise OptionError("--as-job needs a scheduler, and the run is local", hint=hint)
     from treadle.backends.cluster.backend import ClusterBackend
+    from treadle.backends.cluster.cancel import mark_unwanted
     from treadle.backends.cluster.configured import settings_of
 
     settings = settings_of(cluster, planned.workflow.rules)
@@ -73,9 +81,13 @@ def submit_driver(request: Request, words: Sequence[str]) -> DriverJob:
     prepare(state)
     folder = state.driver(f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(2).hex()}")
     make_parents(folder.attempt_log(1))
+    write_settings(folder, settings)
     backend = ClusterBackend(settings, workdir=planned.workdir, run=folder, user=login_name())
     try:
         job = _accepted(backend, _submission(words, folder, limit))
+    except SchedulerError:
+        mark_unwanted(folder.job(1, TASK), 1)  # nobody is to wait for it
+        raise
     finally:
         backend.close()
     return DriverJob(job, settings.backend, folder.attempt_log(1))
@@ -86,7 +98,7 @@ def _submission(words: Sequence[str], folder: RunFolder, limit: int) -> Submissi
     ours = (name for name in os.environ if name.startswith("TREADLE_") and name != ATTEMPT)
     env |= {name: os.environ[name] for name in ours}
     return Submission(
-        task=ScheduledTask(id=_ID, rule=_ID, command=Command(), policy=Policy(restartable=True)),
+        task=ScheduledTask(id=TASK, rule=TASK, command=Command(), policy=Policy(restartable=True)),
         attempt=1,
         n=1,
         name=job_name(folder.run, 1),
@@ -98,19 +110,26 @@ def _submission(words: Sequence[str], folder: RunFolder, limit: int) -> Submissi
     )
 
 
-def _accepted(backend: ExecutorBackend, submission: Submission) -> str:
-    """What the scheduler calls the job, once it has taken it."""
+def _accepted(backend: ClusterBackend, submission: Submission) -> str:
+    """What the scheduler calls the job, once it has taken it and its queue was asked, which alone may tell
+    that it can never start."""
     (answer,) = backend.submit([submission])
     if isinstance(answer, Refused):
         raise SchedulerError(f"{backend.name} does not take the driver: {answer.message}")
-    while True:
+    job = ""
+    while not (job and backend.was_asked):
         for report in backend.poll([answer.job]):
-            if report.job_id:
-                return report.job_id
-            if report.outcome is not None:
-                raise SchedulerError(f"{backend.name} does not take the driver: {report.outcome.message}")
-        fd = backend.fileno()
-        select.select([fd] if fd is not None else [], [], [], backend.next_timeout())
+            job = report.job_id or job
+            if report.outcome is not None and report.outcome.reason is not EndReason.OK:
+                limit = format_clock(submission.resources.time_limit or 0)
+                raise SchedulerError(
+                    f"{backend.name} does not take the driver: {report.outcome.message}",
+                    hint=f"it asks for one CPU, {_MEMORY >> 30}G and {limit}, by the profile's 'walltime'",
+                )
+        if not (job and backend.was_asked):
+            fd = backend.fileno()
+            select.select([fd] if fd is not None else [], [], [], backend.next_timeout())
+    return job
 
 
 def time_left() -> float | None:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from treadle.api.cancel import Cancellation, cancel
 from treadle.base.layout import StateFolder
 from treadle.cli.printer import Printer
 from treadle.cli.status_command import add_run, folder_of, run_folder
 from treadle.cli.words import count, listed
+from treadle.records.past import journaled_runs
+
+if TYPE_CHECKING:
+    from treadle.backends.cluster.cancel_run import Cancelled
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     printer = Printer(quiet=args.quiet, json=args.json)
     workdir = os.path.abspath(args.workdir or folder_of(args.file) or ".")
-    folder = run_folder(workdir, args.run)
+    state = StateFolder(workdir)
 
     def say(what: str, value: str) -> None:
         if what == "driver":
@@ -31,7 +38,19 @@ def execute(args: argparse.Namespace) -> int:
         else:
             printer.talk(f"cancelling {count(int(value), 'job')}")
 
-    done = cancel(folder, workdir=StateFolder(workdir).workdir, assume_dead=args.assume_dead, say=say)
+    drivers = _drivers(state, printer) if args.run == "latest" else None
+    if drivers is not None and drivers.gone + len(drivers.left) and not journaled_runs(state):
+        done = Cancellation(run="")
+    else:
+        folder = run_folder(workdir, args.run)
+        done = cancel(folder, workdir=workdir, assume_dead=args.assume_dead, say=say)
+    if drivers is not None:
+        done = replace(
+            done,
+            drivers=drivers.gone,
+            left=(*drivers.left, *done.left),
+            command="; ".join(filter(None, (drivers.command, done.command))),
+        )
     if args.json:
         printer.object({"schema": 1, **{name: getattr(done, name) for name in done.__struct_fields__}})
     elif done.left:
@@ -41,7 +60,22 @@ def execute(args: argparse.Namespace) -> int:
     return 3 if done.left else 0
 
 
+def _drivers(state: StateFolder, printer: Printer) -> Cancelled | None:
+    """What became of drivers that are jobs; None: there are none."""
+    if not state.driver_names():
+        return None
+    from treadle.api.drivers import end_drivers  # only here
+
+    def told(live: int) -> None:
+        if live:
+            printer.talk(f"ending {count(live, 'driver')} that {'is a job' if live == 1 else 'are jobs'}")
+
+    return end_drivers(state, told)
+
+
 def _gone(done: Cancellation) -> str:
+    if done.drivers and not done.run:
+        return f"{count(done.drivers, 'driver')} cancelled, before any run began"
     if done.gone:
         return (
             f"{count(done.gone, 'job')} of run {done.run} cancelled: {done.backend} has none of them any more"
@@ -52,8 +86,8 @@ def _gone(done: Cancellation) -> str:
 
 
 def _left(done: Cancellation) -> str:
-    number = count(len(done.left), "job")
+    number, of = count(len(done.left), "job"), f" of run {done.run}" if done.run else ""
     return (
-        f"error: {number} of run {done.run} could not be cancelled: {listed(done.left)}\n"
+        f"error: {number}{of} could not be cancelled: {listed(done.left)}\n"
         f"  to try it by hand: {done.command}"
     )

@@ -6,7 +6,7 @@ import argparse
 import os
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.api.pipe import is_pipeline
 from treadle.base.errors import OptionError
@@ -21,6 +21,9 @@ from treadle.records.journal import read_journal
 from treadle.records.past import journaled_runs
 from treadle.report.runs import KeptRun, RunState, kept_runs, run_state
 from treadle.report.tally import Tally
+
+if TYPE_CHECKING:
+    from treadle.api.drivers import WaitingDriver
 
 _COLOURS = {RunState.DONE: "green", RunState.RUNNING: "cyan", RunState.FAILED: "red"}
 
@@ -59,6 +62,9 @@ def execute(args: argparse.Namespace) -> int:
     args.workdir = args.workdir or folder_of(args.file)
     if args.runs:
         return _list_runs(args, printer)
+    waiting = _waiting_driver(args)
+    if waiting is not None and not journaled_runs(StateFolder(os.path.abspath(args.workdir or "."))):
+        return _nothing_but(waiting, printer, Again(workdir=args.workdir))
     folder = run_folder(args.workdir, args.run)
     if args.resources:
         return _resources(folder, printer)
@@ -67,11 +73,37 @@ def execute(args: argparse.Namespace) -> int:
         from treadle.records.job import jobs_of  # only here
 
         jobs = jobs_of(read_journal(folder.events).events, folder)
-        printer.object({**_object(tally, folder), "jobs": jobs})
+        printer.object({**_object(tally, folder), "driver": waiting, "jobs": jobs})
     else:
         for line in _lines(tally, folder, printer, Again(workdir=args.workdir)):
             printer.data(line)
+        if waiting is not None:
+            printer.data(_to_come(waiting))
     return 0
+
+
+def _waiting_driver(args: argparse.Namespace) -> WaitingDriver | None:
+    """A job that is to drive the next run."""
+    state = StateFolder(os.path.abspath(args.workdir or "."))
+    if args.run != "latest" or args.resources or not state.driver_names():
+        return None
+    from treadle.api.drivers import waiting_driver  # only here
+
+    return waiting_driver(state)
+
+
+def _nothing_but(waiting: WaitingDriver, printer: Printer, again: Again) -> int:
+    """No run has begun, but one is to."""
+    if printer.json:
+        printer.object({"schema": 1, "run": "", "driver": waiting})
+    else:
+        printer.data(_to_come(waiting))
+        printer.talk(f"  {again.records('cancel')} ends it")
+    return 0
+
+
+def _to_come(waiting: WaitingDriver) -> str:
+    return f"the next run is to be driven by job {waiting.job} on {waiting.backend}, which has not begun it"
 
 
 def _resources(folder: RunFolder, printer: Printer) -> int:

@@ -70,6 +70,7 @@ from treadle.records.past import Past
 __all__ = ["BackendDriver", "DriveOptions", "DriveResult", "Failure", "drive"]
 
 BEAT_AFTER = 15.0
+ECHO = 1.0  # seconds in which SIGTERM that comes again to our own job is the same one
 NEAR_END = 600.0  # seconds before the end of our own job, in which SIGTERM is told by the scheduler
 _GARBAGE = 10_000  # new objects from one collection to the next
 _WAKE, _BACKEND = "wake", "backend"
@@ -184,6 +185,8 @@ class BackendDriver:
         )
         self._burials: list[OutputEvicted] = []
         self._signalled = False
+        self._left = False  # what was asked for last is to leave jobs at work
+        self._terminated: float | None = None  # when SIGTERM was last heard, where we are a job
         self._exit: int | None = None
         self._examiner = Examiner(
             plan=plan.name,
@@ -377,16 +380,28 @@ class BackendDriver:
                 self._wake.drain()
 
     def _on_signal(self, number: int) -> None:
-        """The first one as it was asked for, any further one at once."""
+        """The first one as it was asked for, any further one at once; but who is to leave jobs at work, and
+        hears that again, leaves them."""
         how = self._options.on_interrupt
+        leaves = how is None and self._leaves(number)
+        if self._is_echo(number) or (leaves and self._left):
+            return
         if how is None:
-            how = Interrupt.DETACH if self._leaves(number) else Interrupt.CANCEL
+            how = Interrupt.DETACH if leaves else Interrupt.CANCEL
         if self._signalled:
             how = Interrupt.CANCEL
-        self._signalled = True
+        self._signalled, self._left = True, how is Interrupt.DETACH
         if self._scribe.waiting:
             self._scribe.gave_up = True  # nobody wants to wait for space now
         self._inbox.tell(Interrupted(how, exit_code_of(number)))
+
+    def _is_echo(self, number: int) -> bool:
+        """Whether SIGTERM is heard a second time: a scheduler tells every process of our own job, and the
+        wrapper around us passes it on."""
+        if number != signal.SIGTERM or self._options.until is None:
+            return False
+        before, self._terminated = self._terminated, self._clock.monotonic()
+        return before is not None and self._terminated - before < ECHO
 
     def _leaves(self, number: int) -> bool:
         """Whether jobs are left where they are: the terminal went away, or our own job is near its end."""

@@ -338,14 +338,15 @@ def test_what_a_job_of_another_command_made_is_set_aside(bench: Bench) -> None:
 # Leaving
 
 
-def _signalled(bench: Bench, number: int, *tasks: str) -> None:
-    """A signal comes once these are submitted."""
+def _signalled(bench: Bench, number: int, *tasks: str, times: int = 1) -> None:
+    """A signal comes once these are submitted, so many times."""
     left = set(tasks)
 
     def act(submission: Submission) -> None:
         left.discard(submission.task.id)
         if not left:
-            os.kill(os.getpid(), number)
+            for _ in range(times):
+                os.kill(os.getpid(), number)
 
     for one in tasks:
         bench.acts[one] = act
@@ -373,6 +374,22 @@ def test_sigterm_at_any_other_time_cancels_them(bench: Bench, until: float | Non
     assert (result.exit_code, result.detached) == (143, 0)
     assert bench.backend.cancelled
     assert isinstance(bench.events()[-1], RunEnded)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_who_is_told_twice_to_leave_the_jobs_leaves_them(bench: Bench, number: int) -> None:
+    """A scheduler tells all processes of a job that it ends, and the wrapper passes that on."""
+    _signalled(bench, number, "a", times=2)
+    result = bench.drive(task("a"), options=DriveOptions(until=bench.clock.now() + 60))
+    assert (result.exit_code, result.detached) == (143, 1)
+    assert bench.backend.cancelled == []
+
+
+def test_sigterm_that_a_job_hears_twice_at_once_is_one(bench: Bench) -> None:
+    _signalled(bench, signal.SIGTERM, "a", times=2)
+    result = bench.drive(task("a"), options=DriveOptions(until=bench.clock.now() + 36_000))
+    assert (result.exit_code, result.detached) == (143, 0)
+    assert [force for _, force in bench.backend.cancelled] == [False]
 
 
 def test_ctrl_c_leaves_them_where_that_is_wished(bench: Bench) -> None:

@@ -272,6 +272,11 @@ class ClusterBackend:
         """What happened to the backend itself since the last call."""
         return self._link.take_remarks()
 
+    @property
+    def was_asked(self) -> bool:
+        """Whether the queue has been asked for jobs, and has answered, or has failed to."""
+        return self._follower.poller.asked
+
     def counts(self) -> Counter[str]:
         """How often the scheduler was asked, by what for."""
         return Counter(

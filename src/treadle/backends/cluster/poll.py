@@ -51,6 +51,7 @@ class Poller:
         self._asking = False
         self._silent: float | None = None  # since when the queue could not be read
         self.polled: float | None = None  # when the queue last answered
+        self.asked = False  # and whether it was asked at all, to any end
         self.count = 0
 
     def soon(self) -> None:
@@ -104,7 +105,7 @@ class Poller:
         link.commands.begin(ask, self._answered)
 
     def _answered(self, answer: Heard | Silence | BaseException) -> None:
-        self._asking = False
+        self._asking, self.asked = False, True
         link, now = self._link, self._link.now()
         if isinstance(answer, BaseException):
             link.failed(answer)

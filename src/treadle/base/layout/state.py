@@ -101,6 +101,17 @@ class StateFolder(Struct, frozen=True):
         """A job of a scheduler that is a driver itself: its script and its log, as a run has them."""
         return RunFolder(os.path.join(self.root, "drivers", name))
 
+    def driver_names(self) -> list[str]:
+        """Names of the drivers that were handed in as jobs, oldest first: they begin with its time, as ids of
+        runs do. Raises `DiskError`."""
+        folder = os.path.join(self.root, "drivers")
+        try:
+            return sorted(os.listdir(folder))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise disk_error("look into", folder, error) from error
+
     @property
     def artifacts(self) -> str:
         """Where artifacts of steps stand that name no other prefix."""
