@@ -41,8 +41,8 @@ ABOUT = {
     ),
     "cancel": (
         "Cancels what the last run has in flight, also when its driver is gone: ends the driver if it lives "
-        "on this machine or is a job, cancels the run's jobs in batches, and asks the queue until none is left. "
-        "What cannot be cancelled is listed with the command that removes it, and the exit code is 3."
+        "on this machine or is a job, cancels the run's jobs in batches, and asks the queue until none is "
+        "left. What cannot be cancelled is listed with the command that removes it, and the exit code is 3."
     ),
     "logs": (
         "What tasks wrote to stdout and stderr: of the last attempt of each, in the newest run that tried "
