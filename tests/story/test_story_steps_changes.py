@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import warnings
+from typing import Any
 
 import pytest
 from story_steps import Calls, put
@@ -189,11 +190,54 @@ def test_a_step_runs_again_when_its_input_changed_and_all_below_is_cut_off_by_co
     assert runner.run([top]).counts == {"up_to_date": 3}
 
 
+def test_artifacts_below_each_prefix_are_judged_by_the_inputs_that_they_were_made_of(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    calls = Calls()
+    text = tmp_path / "in.txt"
+
+    def read(out: str) -> str:
+        calls.put("read")(out)
+        return text.read_text()
+
+    def build(out: str, ctx: Any) -> str:
+        calls.put("build")(out)
+        return f"of {ctx.load(first)}"
+
+    first = StepSpec("read", fn=read, inputs=["in.txt"])
+    last = StepSpec("build", fn=build, deps=[first])
+
+    def values() -> list[str]:
+        found = []
+        for prefix in (None, "near", "memory://far"):
+            StepRunner(prefix=prefix).run([last])
+            found.append(last.load(prefix=prefix) if prefix else last.load())
+        return found
+
+    text.write_text("one")
+    assert values() == ["of one"] * 3
+    assert values() == ["of one"] * 3
+    assert calls.names == ["read", "build"] * 3
+    text.write_text("another")
+    assert values() == ["of another"] * 3
+    assert calls.names == ["read", "build"] * 6
+
+
 def test_an_input_that_is_not_there_refuses_the_run(runner: StepRunner, tmp_path: pathlib.Path) -> None:
     from treadle import PlanError
 
     with pytest.raises(PlanError, match=r"in\.txt"):
         runner.run([reading(Calls(), tmp_path)])
+
+
+def test_an_input_that_is_a_pattern_is_told_to_be_none(runner: StepRunner, tmp_path: pathlib.Path) -> None:
+    from treadle import PlanError
+
+    (tmp_path / "a.csv").touch()
+    with pytest.raises(PlanError, match=r"the input \*\.csv does not exist") as caught:
+        runner.run([StepSpec("read", fn=put("x"), inputs=["*.csv"])])
+    assert "no patterns" in caught.value.diagnostics[0].hint
 
 
 def test_an_artifact_that_was_cut_short_is_made_again(runner: StepRunner) -> None:

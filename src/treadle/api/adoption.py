@@ -23,7 +23,7 @@ from treadle.records.event import (
     Noticed,
     Outcome,
     TaskSettled,
-    evidence_key,
+    key_of_task,
 )
 from treadle.records.flight import Interrupted
 from treadle.records.past import Past
@@ -55,7 +55,7 @@ def taken(plan: ScheduledPlan, decision: Decision, past: Past) -> Taken:
     flights: list[Interrupted] = []
     for task, answer in decision.answers.items():
         if answer.verdict is Verdict.IN_FLIGHT or answer.verdict is Verdict.WILL_RUN:
-            flight = left.pop(evidence_key(plan.name, task, plan.tasks[task].outputs), None)
+            flight = left.pop(key_of_task(plan.name, plan.tasks[task]), None)
             if flight is not None:
                 jobs[task] = _in_flight(flight, task, anew=answer.verdict is Verdict.WILL_RUN)
                 flights.append(flight)
@@ -71,6 +71,7 @@ def _in_flight(flight: Interrupted, task: str, *, anew: bool) -> InFlight:
         name=flight.name,
         backend=flight.backend,
         outputs=flight.outputs,
+        artifact=flight.artifact,
         before=flight.before,
         resumable=flight.resumable,
         identity=flight.identity,

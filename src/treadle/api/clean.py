@@ -21,7 +21,7 @@ from treadle.engine.scratch import kept_scratch
 from treadle.engine.slate import recorded_outputs
 from treadle.plan.paths import PathIndex, relative_to
 from treadle.plan.task import ScheduledTask
-from treadle.records.event import evidence_key
+from treadle.records.event import key_of_task
 from treadle.records.lock import LockNews
 from treadle.records.past import Past
 
@@ -119,7 +119,7 @@ class _Sources:
         files.add(os.path.abspath(planned.workflow.file))
         self._paths = {*plan.sources, *(relative_to(one, workdir) for one in files)} - plan.producer.keys()
         for task in plan.tasks.values():
-            evidence = past.evidence(evidence_key(plan.name, task.id, task.outputs))
+            evidence = past.evidence(key_of_task(plan.name, task))
             self._paths.update(evidence.foreign if evidence is not None else ())
         self._index = PathIndex(self._paths)
 
@@ -151,7 +151,7 @@ def _declared(
     for path in named.outputs(task):
         yield path, _doubt(task, path, past, planned)
     if named.is_whole(task):
-        tried = past.attempt(evidence_key(planned.plan.name, task.id, task.outputs)) is not None
+        tried = past.attempt(key_of_task(planned.plan.name, task)) is not None
         for path in (task.log, task.benchmark):
             if path:
                 yield path, None if tried else Stays.UNRECORDED
@@ -185,7 +185,7 @@ def _private(named: Named, planned: Planned, past: Past) -> Iterator[str]:
     """Private folders of failed attempts; where a job of an earlier run is at work, its folder stays."""
     workdir = planned.workdir
     for task in named.tasks():
-        key = evidence_key(planned.plan.name, task.id, task.outputs)
+        key = key_of_task(planned.plan.name, task)
         if task.policy.scratch and key not in past.flights:
             yield from (os.path.relpath(path, workdir) for path in kept_scratch(workdir, key))
 

@@ -28,7 +28,7 @@ from treadle.engine.slate import recorded_outputs
 from treadle.plan.graph import upstream
 from treadle.plan.select import select
 from treadle.plan.task import ScheduledPlan, ScheduledTask
-from treadle.records.event import End, Evidence, FileRecord, OutputEvicted, evidence_key
+from treadle.records.event import End, Evidence, FileRecord, OutputEvicted, key_of_task
 from treadle.records.line import Evicted
 from treadle.records.lock import LockNews
 from treadle.records.past import Past
@@ -182,4 +182,4 @@ def _bury(session: Session, view: View, found: Eviction) -> Eviction:
 
 
 def _key(plan: ScheduledPlan, task: ScheduledTask) -> str:
-    return evidence_key(plan.name, task.id, task.outputs)
+    return key_of_task(plan.name, task)

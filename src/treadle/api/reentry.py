@@ -26,7 +26,7 @@ from treadle.plan import graph
 from treadle.plan.discovered import Discovered, Found
 from treadle.plan.select import select
 from treadle.plan.task import ScheduledPlan, ScheduledTask
-from treadle.records.event import evidence_key
+from treadle.records.event import key_of_task
 from treadle.records.past import Past
 from treadle.rules.expand.expand import Expansion, expand
 from treadle.rules.expand.manifest import read_manifest
@@ -137,7 +137,7 @@ def recorded(planned: Planned, past: Past) -> Planned:
         try:
             for task in planned.plan.tasks.values():
                 if task.manifest and task.id not in known and not task.awaits:
-                    evidence = past.evidence(evidence_key(planned.plan.name, task.id, task.outputs))
+                    evidence = past.evidence(key_of_task(planned.plan.name, task))
                     if evidence is not None and evidence.discovered is not None:
                         found.append(found_by(task, evidence.discovered, planned.base.found))
             if not found:
@@ -192,7 +192,7 @@ def at_work(view: View) -> Planned | None:
     lost = [
         task.id
         for task in whole.plan.tasks.values()
-        if task.id not in here and evidence_key(name, task.id, task.outputs) in flights
+        if task.id not in here and key_of_task(name, task) in flights
     ]
     return replace(whole, selected=frozenset(lost)) if lost else None
 

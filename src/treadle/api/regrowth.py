@@ -22,7 +22,7 @@ from treadle.records.event import (
     Evidence,
     EvidenceWithdrawn,
     TaskSettled,
-    evidence_key,
+    key_of_task,
 )
 from treadle.records.line import Line, line_of
 from treadle.records.past import Past
@@ -152,7 +152,7 @@ class Regrowth:
             TaskSettled(
                 time=0.0,
                 task=one.task.id,
-                key=evidence_key(name, one.task.id, one.task.outputs),
+                key=key_of_task(name, one.task),
                 state=End.SUCCEEDED if one.ran else End.UNCHANGED,
                 evidence=evidence[one.task.id],
             )

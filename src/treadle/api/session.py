@@ -14,7 +14,7 @@ from treadle.base.mask import Mask
 from treadle.engine.orphans import Ended, end_orphans
 from treadle.plan.task import ScheduledPlan
 from treadle.records.compact import Checkpoint
-from treadle.records.event import End, Event, Evidence, TaskSettled, evidence_key
+from treadle.records.event import End, Event, Evidence, TaskSettled, key_of_task
 from treadle.records.flight import Interrupted
 from treadle.records.line import line_of
 from treadle.records.lock import Lock, LockNews, acquire
@@ -139,7 +139,7 @@ def record(session: Session, plan: ScheduledPlan, found: Mapping[str, Evidence],
         TaskSettled(
             time=now,
             task=task,
-            key=evidence_key(plan.name, task, plan.tasks[task].outputs),
+            key=key_of_task(plan.name, plan.tasks[task]),
             state=End.UP_TO_DATE,
             evidence=evidence,
         )

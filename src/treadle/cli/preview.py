@@ -25,7 +25,7 @@ from treadle.cli.words import (
 )
 from treadle.decide.reason import Answer, CohortKept, OutputMissing, Verdict
 from treadle.plan.graph import critical_path
-from treadle.records.event import evidence_key
+from treadle.records.event import key_of_task
 from treadle.rules.expand.expansion import RuleInfo
 
 _COLOURS = {
@@ -177,7 +177,7 @@ def _past_seconds(view: View) -> dict[str, float]:
     """How long the tasks that will run took last time, where that is known."""
     found: dict[str, float] = {}
     for task in view.decision.to_run() if view.past.size else ():
-        seconds = view.past.seconds(evidence_key(view.plan.name, task, view.plan.tasks[task].outputs))
+        seconds = view.past.seconds(key_of_task(view.plan.name, view.plan.tasks[task]))
         if seconds is not None:
             found[task] = seconds
     return found

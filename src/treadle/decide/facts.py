@@ -15,7 +15,7 @@ from treadle.decide.look import Look, place_of, record_of
 from treadle.decide.options import Options
 from treadle.decide.scan import Scan
 from treadle.plan.task import ScheduledPlan, ScheduledTask
-from treadle.records.event import Evidence, FileRecord, evidence_key
+from treadle.records.event import Evidence, FileRecord, key_of_task
 from treadle.records.past import Past
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def gather(
         if task.making is not None:
             made[task.id] = is_made(task.making, options.workdir, options.flowdir)
         elif task.skip is None and (task.inputs or task.call is None):
-            scan.task(task, recorded.add(task.id, evidence_key(plan.name, task.id, task.outputs)))
+            scan.task(task, recorded.add(task.id, key_of_task(plan.name, task)))
     scan.read_contents()
     absent = [path for path, record in scan.seen.items() if record is None]
     evicted = {path: tomb for path in absent if (tomb := past.tombstone(path)) is not None}

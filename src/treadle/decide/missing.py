@@ -92,11 +92,13 @@ def _finding(plan: ScheduledPlan, facts: Facts, path: str, tasks: list[Scheduled
     if maker is not None:
         message = f"the input {path} does not exist (wanted by {names}), and {maker} is not selected"
         return Diagnostic("missing-input", message, place, f"select {maker} as well: it makes it")
+    message, hint = f"the input {path} does not exist, and no task makes it (wanted by {names})", ""
     if any(sign in path for sign in "*?["):
-        message = f"no file matches the input {path}, and no task makes one (wanted by {names})"
-    else:
-        message = f"the input {path} does not exist, and no task makes it (wanted by {names})"
-    return Diagnostic("missing-input", message, place, _hint(path, facts))
+        if tasks[0].call is None:
+            message = f"no file matches the input {path}, and no task makes one (wanted by {names})"
+        else:
+            hint = f"inputs of a step are no patterns: name their folder, or give sorted(glob.glob({path!r}))"
+    return Diagnostic("missing-input", message, place, hint or _hint(path, facts))
 
 
 def _hint(path: str, facts: Facts) -> str:

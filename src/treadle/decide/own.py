@@ -27,7 +27,7 @@ from treadle.decide.reason import (
 )
 from treadle.decide.skips import Skips
 from treadle.plan.task import Call, ScheduledPlan, ScheduledTask
-from treadle.records.event import End, EndReason, Evidence, evidence_key
+from treadle.records.event import End, EndReason, Evidence, key_of_task
 from treadle.records.past import Last, Past
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Own:
         self._spoiled: set[str] = set()  # outputs that someone else changed, and that will be made again
         skips = Skips(plan, facts, options)
         for task in chosen(plan, options):
-            key = evidence_key(plan.name, task.id, task.outputs)
+            key = key_of_task(plan.name, task)
             evidence = facts.evidence.get(task.id)
             skip = skips.reason(task, evidence)
             if skip is not None:

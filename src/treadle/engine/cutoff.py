@@ -14,7 +14,7 @@ from treadle.engine.discoveries import Discoveries
 from treadle.engine.inbox import Inbox
 from treadle.engine.news import Examine, Examined
 from treadle.engine.unneeded import Undertaker
-from treadle.records.event import Evidence, evidence_key
+from treadle.records.event import Evidence, key_of_task
 from treadle.records.past import Past
 
 
@@ -42,7 +42,7 @@ class Examiner:
 
     def begin(self, command: Examine) -> None:
         task = command.task
-        evidence = self._past.evidence(evidence_key(self._plan, task.id, task.outputs))
+        evidence = self._past.evidence(key_of_task(self._plan, task))
         if evidence is None:
             self._inbox.tell(Examined(task.id, command.round, (NeverRan(),)))
             return

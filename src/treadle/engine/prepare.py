@@ -20,7 +20,7 @@ from treadle.engine.compose import ATTEMPT, Composed, Place, compose, environmen
 from treadle.engine.news import InFlight, Launch
 from treadle.engine.slate import EMPTY, Moved, Slate, look_over, recorded_outputs, sweep
 from treadle.plan.task import ScheduledTask
-from treadle.records.event import AttemptSubmitted, FileRecord, evidence_key
+from treadle.records.event import AttemptSubmitted, FileRecord, artifact_elsewhere, key_of_task
 from treadle.records.past import Past
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class Preparer:
             name=job_name(self._id, launch.n),
             backend=part.name,
             outputs=launch.task.outputs,
+            artifact=artifact_elsewhere(launch.task) if launch.task.call is not None else "",
             before=before,
             resumable=launch.task.policy.resumable,
             identity=identity,
@@ -137,7 +138,7 @@ class Preparer:
 
     def _recorded(self, task: ScheduledTask) -> tuple[dict[str, FileRecord], tuple[str, ...]]:
         """How earlier successes left these outputs, whichever task made them, and what is foreign in them."""
-        evidence = self._past.evidence(evidence_key(self._plan, task.id, task.outputs))
+        evidence = self._past.evidence(key_of_task(self._plan, task))
         recorded = recorded_outputs(evidence)
         foreign = evidence.foreign if evidence is not None else ()
         for path in task.outputs:

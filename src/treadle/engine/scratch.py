@@ -23,7 +23,7 @@ from treadle.engine.compose import Place
 from treadle.engine.scratch_text import RUNTIME
 from treadle.plan.paths import is_url
 from treadle.plan.task import ScheduledTask
-from treadle.records.event import evidence_key
+from treadle.records.event import key_of_task
 
 MINIMAL, SHALLOW, FULL = "minimal", "shallow", "full"
 _CHUNK = 200  # paths that one call of a program is given
@@ -46,7 +46,7 @@ def scratch_of(task: ScheduledTask, place: Place, plan: str, run: RunFolder, n: 
         return None
     default = StateFolder(place.workdir).scratch
     base = default if task.policy.localrule else place.scratch_dir or default
-    key = scratch_key(place.workdir, evidence_key(plan, task.id, task.outputs))
+    key = scratch_key(place.workdir, key_of_task(plan, task))
     return Scratch(base, key, f"{run.run}.{n}", run.scratch_text(n))
 
 

@@ -23,7 +23,7 @@ from treadle.records.event import (
     RunDetached,
     RunEnded,
     TaskSettled,
-    evidence_key,
+    key_of_task,
 )
 
 
@@ -89,7 +89,7 @@ class Teller:
         event = EvidenceWithdrawn(
             time=self.now,
             task=node.task.id,
-            key=evidence_key(self.plan.name, node.task.id, node.task.outputs),
+            key=key_of_task(self.plan.name, node.task),
             attempt=node.attempt,
             n=node.n,
             outcome=outcome,
@@ -137,7 +137,7 @@ class Teller:
         event = TaskSettled(
             time=self.now,
             task=task.id,
-            key=evidence_key(self.plan.name, task.id, task.outputs),
+            key=key_of_task(self.plan.name, task),
             state=end,
             attempt=attempt,
             n=n,

@@ -10,7 +10,7 @@ from treadle.base.layout import CHUNKS
 from treadle.engine.check import Eyes, same
 from treadle.engine.news import RemoveTemporary
 from treadle.engine.slate import recorded_outputs
-from treadle.records.event import FileRecord, OutputEvicted, evidence_key
+from treadle.records.event import FileRecord, OutputEvicted, key_of_task
 from treadle.records.past import Past
 
 
@@ -30,7 +30,7 @@ class Undertaker:
     def bury(self, command: RemoveTemporary, now: float) -> OutputEvicted | None:
         """The tombstone to write before the output is removed; None: nothing is to be removed."""
         task, path = command.task, command.path
-        key = evidence_key(self._plan, task.id, task.outputs)
+        key = key_of_task(self._plan, task)
         try:
             there = self._eyes.at(path)
         except DiskError:

@@ -10,10 +10,12 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from treadle.base.layout import StateFolder
 from treadle.plan.discovered import Discovered
-from treadle.plan.task import Resources
+from treadle.plan.task import Resources, ScheduledTask
 
 FORMAT = 1
+_DEFAULT_PREFIX = StateFolder("").artifacts + "/"
 
 
 class EndReason(StrEnum):
@@ -152,10 +154,11 @@ class AttemptSubmitted(Event, frozen=True, kw_only=True, omit_defaults=True, tag
     """The intent: written before the backend is called. `n` counts attempts of the run, from 1.
 
     `before` are declared outputs that stood there when the attempt began, and with a folder what was in
-    it. `resumable`: what it makes is kept for the next one. `identity` is that of its command, where jobs of
-    the backend outlive their driver; else it is empty. `grown`: what it asks for, where that is not what the
-    task does. `run`: the earlier run that submitted it, under this `n`, and from which this one took it over
-    (empty: this run, as in all events of attempts).
+    it. `artifact` is where that of a step is to stand, if not below the default prefix. `resumable`: what it
+    makes is kept for the next one. `identity` is that of its command, where jobs of the backend outlive their
+    driver; else it is empty. `grown`: what it asks for, where that is not what the task does. `run`: the
+    earlier run that submitted it, under this `n`, and from which this one took it over (empty: this run, as
+    in all events of attempts).
     """
 
     task: str
@@ -164,6 +167,7 @@ class AttemptSubmitted(Event, frozen=True, kw_only=True, omit_defaults=True, tag
     name: str
     backend: str
     outputs: tuple[str, ...] = ()
+    artifact: str = ""
     before: tuple[FileRecord, ...] = ()
     resumable: bool = False
     identity: str = ""
@@ -324,12 +328,24 @@ AnyEvent = (
 )
 
 
-def evidence_key(workflow: str, task: str, outputs: tuple[str, ...]) -> str:
+def evidence_key(workflow: str, task: str, outputs: tuple[str, ...], artifact: str = "") -> str:
     """The key of a task's evidence: its first output path, or workflow and task id without outputs.
 
-    A step's id tells by itself what it is, whatever plan it stands in. Paths cannot hold NUL, so the kinds
-    cannot collide.
+    A step's id tells by itself what it is, whatever plan it stands in; below another prefix than the default
+    one the path of its `artifact` counts, too: each artifact was made of inputs as they were then. Paths
+    cannot hold NUL, so the kinds cannot collide.
     """
     if task.startswith("@"):
-        return f"\0{task}"
+        return f"\0{task}\0{artifact}" if artifact else f"\0{task}"
     return outputs[0] if outputs else f"\0{workflow}\0{task}"
+
+
+def key_of_task(workflow: str, task: ScheduledTask) -> str:
+    """The key of the evidence of a task of the plan of that name."""
+    return evidence_key(workflow, task.id, task.outputs, artifact_elsewhere(task) if task.call else "")
+
+
+def artifact_elsewhere(task: ScheduledTask) -> str:
+    """Where the artifact of a step stands, if not below the default prefix."""
+    path = task.call.path if task.call is not None else ""
+    return "" if path.startswith(_DEFAULT_PREFIX) else path

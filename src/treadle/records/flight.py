@@ -34,10 +34,11 @@ class Interrupted(Struct, frozen=True, kw_only=True):
     `run` and `n` are where it was submitted first: its log and its job's folder are there. `job` and
     `started` as the backend told them (empty, 0: killed before it could), on `host` since `boot`. `ended`:
     the attempt itself is known to have ended and only waited for a retry. `outputs` are its declared outputs,
-    `before` what stood there when it began; `resumable`: they are kept. `identity` is that of its command
-    where its job outlives the driver (else empty), `since` when it was submitted (seconds since the epoch),
-    `grown` what it asked for where that is not what its task does, `workflow` the name of its plan. `doomed`:
-    a driver that gave its backend up asked for its end, which may not have been heard.
+    `artifact` as in the intent, `before` what stood there when it began; `resumable`: they are kept.
+    `identity` is that of its command where its job outlives the driver (else empty), `since` when it was
+    submitted (seconds since the epoch), `grown` what it asked for where that is not what its task does,
+    `workflow` the name of its plan. `doomed`: a driver that gave its backend up asked for its end, which may
+    not have been heard.
     """
 
     run: str
@@ -52,6 +53,7 @@ class Interrupted(Struct, frozen=True, kw_only=True):
     host: str = ""
     boot: str = ""
     outputs: tuple[str, ...] = ()
+    artifact: str = ""
     before: tuple[FileRecord, ...] = ()
     resumable: bool = False
     ended: bool = False
@@ -158,6 +160,7 @@ def _of(one: AttemptSubmitted, first: RunStarted) -> Interrupted:
         host=first.host,
         boot=first.boot,
         outputs=one.outputs,
+        artifact=one.artifact,
         before=one.before,
         resumable=one.resumable,
         holder=first.run,

@@ -248,7 +248,7 @@ def outliving(events: Iterable[Event]) -> frozenset[str]:
 
 def key_of(attempt: AttemptSubmitted, started: RunStarted) -> str:
     """The evidence key of the task that was tried."""
-    return evidence_key(started.workflow, attempt.task, attempt.outputs)
+    return evidence_key(started.workflow, attempt.task, attempt.outputs, attempt.artifact)
 
 
 def lines_of(events: Sequence[Event], mask: Mask | None = None) -> list[Line]:

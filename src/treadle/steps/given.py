@@ -9,7 +9,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from treadle.base.units import parse_duration
-from treadle.plan.paths import normal
+from treadle.plan.paths import is_url, normal
 from treadle.steps.canon import NO_ATTRS, FrozenDict, freeze
 from treadle.steps.faults import Fault
 from treadle.steps.paths import unfit_name, unfit_override
@@ -119,7 +119,12 @@ def inputs_of(inputs: Any, faults: Faults) -> tuple[str, ...]:
         where = f"inputs[{number}]"
         if not isinstance(path, str | os.PathLike):
             faults.append(Fault("input-not-path", where, f"a path is wanted, not {path!r}"))
-        elif text := text_of(where, os.fspath(path), faults):
+        elif (text := text_of(where, os.fspath(path), faults)) and is_url(text):
+            hint = "name it in hash_attrs, and let the function read it; or let a step bring it"
+            faults.append(
+                Fault("input-not-path", where, f"{text!r} is a URL, not a file of this machine", hint)
+            )
+        elif text:
             found.append(normal(text))
         else:
             faults.append(Fault("input-not-path", where, "the path is empty"))

@@ -139,12 +139,15 @@ class Bucket:
         except FileNotFoundError as error:
             if isinstance(mode, dict):  # the object that was to be replaced is gone
                 raise ChangedError(key) from error
-            raise store_error("write", self.url(key), error) from error
+            raise store_error("write", self.url(key), error) from None
 
     def asked(
         self, deed: str, key: str, ask: Callable[[], T], through: tuple[type[Exception], ...] = ()
     ) -> T:
-        """One call of obstore with its errors as ours; `FileNotFoundError` and those of `through` stay."""
+        """One call of obstore with its errors as ours; `FileNotFoundError` and those of `through` stay.
+
+        Its own are not shown below ours: they are long, and hold addresses with their signatures.
+        """
         from obstore.exceptions import BaseError
 
         try:
@@ -153,10 +156,10 @@ class Bucket:
             raise
         except FileNotFoundError as error:
             if "NoSuchBucket" in str(error) or "ContainerNotFound" in str(error):
-                raise store_error(deed, self.url(key), error) from error
+                raise store_error(deed, self.url(key), error) from None
             raise
         except (BaseError, ValueError, NotImplementedError) as error:
-            raise store_error(deed, self.url(key), error) from error
+            raise store_error(deed, self.url(key), error) from None
 
 
 def _condition(version: Version) -> dict[str, str]:

@@ -9,6 +9,7 @@ from treadle.base.errors import DiskError, StepError
 _FOR_GOOD = re.compile(r"status code: 4(?!08|25|29)[0-9][0-9]")
 _NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|bucket does not exist")
 _NO_CREDENTIALS = re.compile(r"Missing ?(AccessKey|SecretAccess|Account)|169\.254\.16|credential", re.I)
+_ANSWER = re.compile(r"<Code>([^<]{1,100})</Code>(?:\s*<Message>([^<]{1,300}))?")
 _QUERY = re.compile(r"\?[^\s\"'>)]+")  # may hold a signature
 
 
@@ -21,7 +22,7 @@ class StorageOutError(DiskError):
 def store_error(deed: str, place: str, error: Exception) -> DiskError:
     """The error for a failed deed (`read`, `write`) at a place, from what obstore raised."""
     text = str(error)
-    told = f"cannot {deed} '{place}': {_first_line(text)}"
+    told = f"cannot {deed} '{place}': {_first_line(text)}{_answer(text)}"
     kind = type(error).__name__
     if _NO_BUCKET.search(text):
         return DiskError(told, hint="make the bucket, or mend its name in the prefix", code="no-bucket")
@@ -51,6 +52,12 @@ def no_conditions(root: str) -> StepError:
         " unsafe_locks=True where one run alone writes there",
         code="no-conditional-writes",
     )
+
+
+def _answer(text: str) -> str:
+    """What the storage itself said: `: SlowDown: Please reduce your request rate.`"""
+    found = _ANSWER.search(text)
+    return "".join(f": {part.strip()}" for part in found.groups() if part) if found else ""
 
 
 def _first_line(text: str) -> str:

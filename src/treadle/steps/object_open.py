@@ -53,7 +53,7 @@ def open_remote(root: str) -> tuple[Remote, Remote]:
             from_url(root, client_options=_typed(patient), retry_config=_retries(6, 60)),
         )
     except (BaseError, ValueError) as error:
-        raise store_error("open", root, error) from error
+        raise store_error("open", root, error) from None
 
 
 def _client_settings(before: str) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from treadle.decide.reason import (
 )
 from treadle.plan.build import build
 from treadle.plan.task import Draft, ScheduledPlan
-from treadle.records.event import End, EndReason, FileRecord, TaskSettled, evidence_key
+from treadle.records.event import End, EndReason, FileRecord, TaskSettled, key_of_task
 from treadle.records.line import line_of
 from treadle.records.past import Past
 from treadle.steps.record import ArtifactRecord, ArtifactState, ArtifactStatus, Seen, Standing
@@ -83,7 +83,7 @@ class Steps:
         event = TaskSettled(
             time=0.0,
             task=task.id,
-            key=evidence_key(self.plan.name, task.id, task.outputs),
+            key=key_of_task(self.plan.name, task),
             state=End.SUCCEEDED,
             attempt=1,
             n=1,

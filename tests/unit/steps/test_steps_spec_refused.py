@@ -159,6 +159,7 @@ def test_functions_that_take_the_path_are_fine(fn):
         ({"inputs": "a.txt"}, "inputs"),
         ({"inputs": [""]}, "inputs[0]"),
         ({"inputs": ["a", 1]}, "inputs[1]"),
+        ({"inputs": ["s3://bucket/a"]}, "inputs[0]"),
         ({"hash_attrs": [1]}, "hash_attrs"),
         ({"env_vars": {"A": 1}}, "env_vars.A"),
         ({"env_vars": {"A=": "1"}}, "env_vars"),
