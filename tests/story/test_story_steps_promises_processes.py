@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import subprocess
 import sys
+import textwrap
 import time
 
 import pytest
@@ -78,6 +79,35 @@ def test_what_a_function_forked_can_be_ended_by_it(tmp_path: pathlib.Path) -> No
         print(StepRunner().run(steps), [step.load() for step in steps])
     """
     assert run_script(tmp_path, text) == "2 succeeded [-15, -15]\n"
+
+
+@pytest.mark.parametrize("isolation", ["None", "'process'"])
+def test_a_child_hears_what_comes_in_the_moment_that_it_is_forked(
+    tmp_path: pathlib.Path, isolation: str
+) -> None:
+    (tmp_path / "early.py").write_text(
+        "import os, signal\n"
+        "ending = []\n"
+        "os.register_at_fork(after_in_child=lambda: ending and os.kill(os.getpid(), signal.SIGTERM))\n"
+    )
+    text = f"""
+        import early, signal
+        from treadle import StepRunner, StepSpec
+        def forking(out, ctx):
+            assert not ctx.cancelled
+            early.ending.append(1)
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)  # of a child that does not end
+                signal.pause()
+            early.ending.clear()
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        step = StepSpec("forking", fn=forking, isolation={isolation})
+        print(StepRunner().run([step]), step.load())
+    """
+    (tmp_path / "script.py").write_text("import early, os\n" + textwrap.dedent(text))
+    ran = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.stdout == "1 succeeded -15\n", ran.stderr
 
 
 def test_a_function_that_changes_folder_and_variables_moves_no_artifact(tmp_path: pathlib.Path) -> None:

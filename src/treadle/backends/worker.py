@@ -20,6 +20,7 @@ from treadle.backends.lease_guard import guard
 from treadle.backends.payload import Head, decode, disagreement, read_payload
 from treadle.base.errors import DiskError, StepError
 from treadle.base.files import write_whole
+from treadle.base.forked import restore_in_children
 
 
 class Ending:
@@ -95,8 +96,7 @@ def _perform(order: Any) -> Answer:
     ending = Ending(order.fn) if order.fn is not None else None
     if ending is not None:
         before = signal.signal(signal.SIGTERM, ending.on_signal)
-        # What the function forks ends by it as any process does: nobody there looks whether it was asked.
-        os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, before))
+        restore_in_children(lambda: _put_back(before))
         order = replace(order, fn=ending)
     asked = ending.is_asked_to_end if ending is not None else _never
     store = store_for(order.path, unsafe_locks=order.unsafe_locks)
@@ -107,6 +107,10 @@ def _perform(order: Any) -> Answer:
         return answer_of(outcome)
     except BaseException as error:  # SystemExit, KeyboardInterrupt: the step's failure, too
         return answer_of(_handler_off(error))
+
+
+def _put_back(before: Any) -> None:
+    signal.signal(signal.SIGTERM, before)
 
 
 def _handler_off(error: BaseException) -> BaseException:

@@ -8,8 +8,7 @@ import threading
 from types import FrameType
 from typing import Any, Self
 
-_WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_watching: list[Signals] = []  # of this process, the innermost last
+from treadle.base.forked import CAUGHT, leave_children, restore_in_children
 
 
 class Wake:
@@ -55,25 +54,24 @@ class Signals:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            for number in _WATCHED:
+            for number in CAUGHT:
                 if signal.getsignal(number) is not signal.SIG_IGN:
                     self._before[number] = signal.signal(number, self._catch)
             # Without this a signal between two looks at the list would wait for the next news.
             self._wakeup_fd = signal.set_wakeup_fd(self._wake.writer, warn_on_full_buffer=False)
-            _watching.append(self)
+            restore_in_children(self._put_back)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self in _watching:
-            _watching.remove(self)
-            self.put_back()
+        leave_children(self._put_back)
+        self._put_back()
 
-    def put_back(self) -> None:
-        """Let signals mean what they meant before."""
+    def _put_back(self) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         if self._before:
             signal.set_wakeup_fd(self._wakeup_fd)
+        self._before.clear()
 
     def _catch(self, number: int, frame: FrameType | None) -> None:
         self._caught.append(number)
@@ -84,15 +82,6 @@ class Signals:
             return []
         caught, self._caught = self._caught, []
         return caught
-
-
-def _forked() -> None:
-    """In a child that a step forked: there no loop looks at the list, and it would be deaf."""
-    while _watching:
-        _watching.pop().put_back()
-
-
-os.register_at_fork(after_in_child=_forked)
 
 
 def exit_code_of(number: int) -> int:

@@ -149,7 +149,7 @@ def test_a_step_without_inputs_leaves_no_evidence_here(bench: Bench) -> None:
     bench.drive(step("@a"))
     (settled,) = bench.events(TaskSettled)
     assert settled.evidence is None
-    assert settled.key == evidence_key("small", "@a", ())
+    assert settled.key == evidence_key("small", "@a", (), "made/a")
 
 
 def test_a_step_with_inputs_leaves_evidence_of_them_alone(bench: Bench) -> None:
