@@ -202,7 +202,22 @@ def test_cancel_ends_a_driver_that_is_a_job_and_all_that_it_has_at_work(folder, 
     until(lambda: "running align" in folder.treadle("status").stdout)
     assert "ending 1 driver that is a job" in folder.treadle("cancel").stderr
     assert not running(fake)
-    assert "terminated" in folder.treadle("status").stdout
+    ended = folder.treadle("status").stdout
+    assert "terminated" in ended
+    assert "driven" not in ended
+
+
+def test_a_driver_on_another_host_is_dead_once_its_job_was_cancelled(folder, cluster):
+    """Grid Engine kills at once, so it writes no end."""
+    fake = cluster("sge", slots=8)
+    folder.treadle("run", "--profile", "lab", "--as-job", "--config", "pause=60")
+    fake.wait_for(lambda jobs: [job.state for job in jobs].count("running") == 3, PATIENCE)
+    until(lambda: "running align" in folder.treadle("status").stdout)
+    owner = f".treadle/runs/{folder.runs()[-1]}/owner"
+    told = json.loads(folder.read(owner))
+    folder.write(owner, json.dumps({**told, "host": "elsewhere"}))
+    folder.treadle("cancel")
+    assert not running(fake)
 
 
 def test_a_driver_that_can_never_start_is_refused_with_what_it_asks_for(folder, cluster):

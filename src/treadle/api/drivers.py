@@ -19,6 +19,13 @@ from treadle.base.machine import login_name
 TASK = "treadle_driver"  # what a driver is called among the jobs of a scheduler
 
 
+class EndedDrivers(Struct, frozen=True):
+    """What came of ending drivers; `began`: one of those that are gone may have driven a run."""
+
+    jobs: Cancelled = Cancelled()
+    began: bool = False
+
+
 class WaitingDriver(Struct, frozen=True):
     """A job that is to drive the next run: what `backend` calls it."""
 
@@ -32,7 +39,7 @@ def waiting_driver(state: StateFolder) -> WaitingDriver | None:
     By the records alone: whether the scheduler still has it is not asked.
     """
     names = state.driver_names()
-    if not names or any(run >= names[-1] for run in state.run_ids()[-1:]):
+    if not names or any(_time(run) >= _time(names[-1]) for run in state.run_ids()[-1:]):
         return None
     folder = state.driver(names[-1])
     settings, job, seen = settings_of_run(folder), _job_of(folder), _seen(folder)
@@ -41,24 +48,25 @@ def waiting_driver(state: StateFolder) -> WaitingDriver | None:
     return WaitingDriver(_id_of(job), settings.backend)
 
 
-def end_drivers(state: StateFolder, told: Callable[[int], None]) -> Cancelled:
+def end_drivers(state: StateFolder, told: Callable[[int], None]) -> EndedDrivers:
     """Cancel the drivers of a work folder that are jobs and have not ended, and see that they are gone.
 
     `told` hears how many there are. Raises `SchedulerError` when the scheduler does not answer.
     """
-    done = Cancelled()
+    done, began = Cancelled(), False
     for settings, folders in _by_scheduler(state):
         found = cancel_jobs(
             settings, dict.fromkeys(folders), workdir=state.workdir, user=login_name(), told=told
         )
         for folder in folders if not found.left else ():
+            began |= bool(found.gone and look_for_exit(_job_of(folder), 1).starts)
             mark_unwanted(_job_of(folder), 1)  # which says that it need not be asked for again
         done = Cancelled(
             done.gone + found.gone,
             done.left + found.left,
             "; ".join(filter(None, (done.command, found.command))),
         )
-    return done
+    return EndedDrivers(done, began)
 
 
 def _by_scheduler(state: StateFolder) -> Iterator[tuple[ClusterSettings, list[RunFolder]]]:
@@ -86,6 +94,10 @@ def _seen(folder: RunFolder) -> Witness | None:
 
 def _job_of(folder: RunFolder) -> JobFolder:
     return folder.job(1, TASK)
+
+
+def _time(name: str) -> str:
+    return name.partition("-")[0]
 
 
 def _id_of(job: JobFolder) -> str:

@@ -16,7 +16,7 @@ from treadle.cli.words import count, listed
 from treadle.records.past import journaled_runs
 
 if TYPE_CHECKING:
-    from treadle.backends.cluster.cancel_run import Cancelled
+    from treadle.api.drivers import EndedDrivers
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,17 +39,18 @@ def execute(args: argparse.Namespace) -> int:
             printer.talk(f"cancelling {count(int(value), 'job')}")
 
     drivers = _drivers(state, printer) if args.run == "latest" else None
-    if drivers is not None and drivers.gone + len(drivers.left) and not journaled_runs(state):
+    if drivers is not None and drivers.jobs.gone + len(drivers.jobs.left) and not journaled_runs(state):
         done = Cancellation(run="")
     else:
         folder = run_folder(workdir, args.run)
-        done = cancel(folder, workdir=workdir, assume_dead=args.assume_dead, say=say)
+        dead = args.assume_dead or (drivers is not None and drivers.began)
+        done = cancel(folder, workdir=workdir, assume_dead=dead, say=say)
     if drivers is not None:
         done = replace(
             done,
-            drivers=drivers.gone,
-            left=(*drivers.left, *done.left),
-            command="; ".join(filter(None, (drivers.command, done.command))),
+            drivers=drivers.jobs.gone,
+            left=(*drivers.jobs.left, *done.left),
+            command="; ".join(filter(None, (drivers.jobs.command, done.command))),
         )
     if args.json:
         printer.object({"schema": 1, **{name: getattr(done, name) for name in done.__struct_fields__}})
@@ -60,7 +61,7 @@ def execute(args: argparse.Namespace) -> int:
     return 3 if done.left else 0
 
 
-def _drivers(state: StateFolder, printer: Printer) -> Cancelled | None:
+def _drivers(state: StateFolder, printer: Printer) -> EndedDrivers | None:
     """What became of drivers that are jobs; None: there are none."""
     if not state.driver_names():
         return None
