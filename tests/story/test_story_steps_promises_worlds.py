@@ -10,9 +10,10 @@ from story_steps import Calls, put, run_script
 from story_trouble import mortal
 
 from mounts import Mount, small_disk
-from treadle import StepRunner, StepSpec
+from treadle import StepRunError, StepRunner, StepSpec
 from treadle.api.pipe import Request
 from treadle.api.step_paths import step_paths
+from treadle.base.errors import DiskError
 
 
 @pytest.fixture
@@ -41,6 +42,23 @@ def test_a_full_disk_is_said_and_waited_for_and_ctrl_c_ends_the_wait(small: path
     told = run_script(small, text)
     assert "StepWarning the disk is full: the run waits for space" in told
     assert told.endswith("interrupted True\n[]\n")
+
+
+@pytest.mark.parametrize("isolation", [None, "process"])
+def test_what_finds_no_room_elsewhere_fails_and_is_not_begun_again_and_again(
+    tmp_path: pathlib.Path, isolation: str | None
+) -> None:
+    calls = tmp_path / "calls"
+
+    def fetch(out: str) -> None:
+        with calls.open("a") as file:
+            file.write("x")
+        if calls.stat().st_size == 1:
+            raise DiskError("cannot write '/elsewhere': No space left on device", code="disk-full")
+
+    with pytest.raises(StepRunError, match="fetch"):
+        StepRunner(workdir=tmp_path).run([StepSpec("fetch", fn=fetch, isolation=isolation)])
+    assert calls.read_text() == "x"
 
 
 def test_path_names_the_place_in_an_object_store_where_the_artifact_really_stands(

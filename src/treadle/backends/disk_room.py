@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from treadle.base.errors import DiskError
 from treadle.base.files import free_bytes
 from treadle.plan.paths import is_url
+from treadle.steps.staging import staging_base
 
 if TYPE_CHECKING:
     from treadle.steps.resources import ResourceConfig
@@ -17,14 +18,12 @@ _GB = 1024**3
 def lacking_room(resources: ResourceConfig, path: str) -> list[str]:
     """What is lacking on the file system that `path` is or will be on, in words; nothing where there is room.
 
-    What goes to a URL is staged in the folder for temporary files.
+    What goes to a URL is staged on this machine.
     """
     if resources.disk_gb is None:
         return []
     if is_url(path):
-        from tempfile import gettempdir  # as staging does
-
-        path = gettempdir()
+        path = staging_base()
     try:
         free = free_bytes(path) / _GB
     except DiskError:

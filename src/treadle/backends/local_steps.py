@@ -17,7 +17,7 @@ from treadle.backends.last_breath import Lifeline
 from treadle.backends.lease_watch import LeaseWatch, Watched
 from treadle.backends.origins import Origins
 from treadle.backends.payload import encode, make_private_folder, worker_argv, write_payload
-from treadle.backends.step_ends import clear_after, published_by, reason_of, untold_error, warn_of_lost
+from treadle.backends.step_ends import clear_after, published_by, untold_error, warn_of_lost
 from treadle.backends.step_threads import StepThreads, ThreadJob
 from treadle.backends.store_syncs import StoreSyncs
 from treadle.base.errors import DiskError
@@ -153,7 +153,7 @@ class LocalSteps:
         if outcome.reason in (EndReason.OK, EndReason.APP):
             error = error_of(answer)
             refused = answer.state is Answered.REFUSED
-            reason = EndReason.NEVER_STARTED if refused else reason_of(error)
+            reason = EndReason.NEVER_STARTED if refused else EndReason.APP
             return self._failed(job, error, replace(outcome, reason=reason, message=answer.line))
         return self._failed(job, untold_error(submission, outcome), outcome)
 
@@ -199,7 +199,7 @@ class LocalSteps:
                 self._syncs.note(self._store_of(one.value.record.path))
             return self._done(one.job, one.value.record, outcome)
         error = own_frames_off(one.value)
-        reason = EndReason.CANCELLED if one.asked else reason_of(error)
+        reason = EndReason.CANCELLED if one.asked else EndReason.APP
         return self._failed(one.job, error, replace(outcome, reason=reason, message=in_a_line(error)))
 
     def _done(self, job: str, record: ArtifactRecord, outcome: Outcome) -> JobReport:

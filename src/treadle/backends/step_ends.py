@@ -17,12 +17,6 @@ from treadle.steps.store import ArtifactStore
 _TAIL_LINES, _TAIL_BYTES = 20, 4000
 
 
-def reason_of(error: BaseException) -> EndReason:
-    """A full disk is waited for; anything else that is raised is the step's own failure."""
-    full = isinstance(error, DiskError) and error.diagnostics[0].code == "disk-full"
-    return EndReason.DISK if full else EndReason.APP
-
-
 def untold_error(submission: Submission, outcome: Outcome) -> StepError:
     """The error of a step whose worker did not tell one: how it ended, and what it wrote last."""
     call = submission.task.call

@@ -24,7 +24,8 @@ from treadle.engine.news import Ended
 from treadle.engine.scribe import is_full
 from treadle.engine.slate import set_aside_made
 from treadle.engine.witness import moved_inputs, seen_by_job
-from treadle.plan.task import ScheduledTask
+from treadle.plan.paths import is_url
+from treadle.plan.task import Call, ScheduledTask
 from treadle.records.event import EndReason, Outcome
 
 _TOLD = (EndReason.APP, EndReason.OOM, EndReason.TIME)
@@ -252,7 +253,17 @@ class Concluder:
         folders = {os.path.dirname(self._eyes.place(path)) for path in attempt.task.outputs}
         if attempt.scratch:
             folders.add(attempt.scratch)
+        if attempt.task.call is not None:
+            folders.add(self._written_by(attempt.task.call))
         return [folder for folder in [self._run.root, *sorted(folders)] if is_full(folder)]
+
+    def _written_by(self, call: Call) -> str:
+        """The folder in which a step writes: what goes to a URL is staged on this machine."""
+        if not is_url(call.path):
+            return os.path.dirname(self._eyes.place(call.path))
+        from treadle.steps.staging import staging_base  # hardly ever so
+
+        return staging_base()
 
     def _write_script(self, attempt: Attempt) -> None:
         """The attempt as a script to run by hand, for whoever looks into the failure."""

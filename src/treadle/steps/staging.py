@@ -81,7 +81,7 @@ def _place(url: str) -> str:
 
 
 def _make(clear: Callable[[], None]) -> StagingFolder:
-    base = _base()
+    base = staging_base()
     pid = os.getpid()
     _private(base)
     folder = StagingFolder(base, f"{host()}.{pid}.{start_time(pid)}")
@@ -97,7 +97,8 @@ def _make(clear: Callable[[], None]) -> StagingFolder:
     return folder
 
 
-def _base() -> str:
+def staging_base() -> str:
+    """The folder below which all processes of this user stage; it need not be there."""
     chosen = os.environ.get("TREADLE_STAGING", "")
     if chosen:
         return os.path.abspath(chosen)

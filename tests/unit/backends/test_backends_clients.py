@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from tempfile import gettempdir
 
 import pytest
 
@@ -112,11 +111,13 @@ def test_what_backends_cannot_do_is_refused_all_at_once(tmp_path):
     assert "disk_gb (0.001)" in str(there.value)
 
 
-def test_disk_space_that_is_not_free_where_the_step_writes_is_refused(tmp_path):
+def test_disk_space_that_is_not_free_where_the_step_writes_is_refused(tmp_path, monkeypatch):
     """For a URL that is where it is staged."""
+    staging = str(tmp_path / "staging")
+    monkeypatch.setenv("TREADLE_STAGING", staging)
     asking = StepSpec("large", resources=ResourceConfig(disk_gb=10**7))
     not_yet = str(tmp_path / "not" / "yet" / "a")
-    for path, folder in ((not_yet, not_yet), ("s3://b/a", gettempdir())):
+    for path, folder in ((not_yet, not_yet), ("s3://b/a", staging)):
         with pytest.raises(StepError) as caught:
             refuse_impossible(LocalClient(), [(asking, path)])
         (one,) = caught.value.diagnostics

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from treadle.base.errors import PlanError
 from treadle.base.layout import RunFolder, StateFolder
@@ -100,7 +101,13 @@ class Bench:
         act = self.acts.get(submission.task.id, OK)
         return act(submission) if callable(act) else act
 
-    def drive(self, *tasks: ScheduledTask, source: Batches | None = None, **options: Any) -> DriveResult:
+    def drive(
+        self,
+        *tasks: ScheduledTask,
+        source: Batches | None = None,
+        clock: JumpingClock | None = None,
+        **options: Any,
+    ) -> DriveResult:
         plan = plans.plan(tasks)
         return drive(
             plan,
@@ -111,7 +118,7 @@ class Bench:
             DriveOptions(**{"jobs": 2, "max_concurrent": 4, "max_remote": 4, **options}),
             run=self.run,
             workdir=str(self.folder),
-            clock=JumpingClock(),
+            clock=clock or JumpingClock(),
             listener=self.listener,
             source=source,
         )
@@ -150,6 +157,35 @@ def test_a_step_without_inputs_leaves_no_evidence_here(bench: Bench) -> None:
     (settled,) = bench.events(TaskSettled)
     assert settled.evidence is None
     assert settled.key == evidence_key("small", "@a", (), "made/a")
+
+
+@pytest.mark.parametrize("path", ["made/a", "s3://bucket/a"])
+def test_a_step_that_fails_where_its_own_disk_is_full_is_tried_again_when_there_is_room(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    staging, clock, real = bench.folder / "staging", JumpingClock(), os.statvfs(bench.folder)
+    (bench.folder / "made").mkdir()
+    staging.mkdir()
+    monkeypatch.setenv("TREADLE_STAGING", str(staging))
+    written = str(staging if "://" in path else bench.folder / "made")
+    tries: list[float] = []
+
+    def statvfs(folder: str) -> os.statvfs_result:
+        free = 0 if folder == written and clock.passed < 25 else 1 << 30
+        return os.statvfs_result((1, 1, *real[2:4], free, *real[5:]))
+
+    def act(submission: Submission) -> Outcome:
+        tries.append(clock.passed)
+        return BAD if len(tries) == 1 else OK
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
+    bench.acts = {"@a": act}
+    task = step("@a")
+    assert task.call is not None
+    task = replace(task, call=replace(task.call, path=path))
+    assert bench.drive(task, clock=clock).exit_code == 0
+    assert len(tries) == 2
+    assert tries[1] >= 30
 
 
 def test_a_step_with_inputs_leaves_evidence_of_them_alone(bench: Bench) -> None:
