@@ -39,6 +39,36 @@ def test_so_they_do_on_a_scheduler(folder, fake_cluster):
     assert [folder.read(f"first/{n}.txt").split() for n in "123"] == ALL_THREE
 
 
+def test_a_module_with_a_group_may_be_included_twice_in_namespaces_of_its_own(folder):
+    folder.write(
+        "part.oxoflow",
+        """
+        [config]
+        to = "x"
+        [[execution_group]]
+        name = "line"
+        rules = ["second", "first"]
+        mode = "sequential"
+        [[rules]]
+        name = "first"
+        output = ["{config.to}/first.txt"]
+        shell = "ls {config.to} > {output}"
+        [[rules]]
+        name = "second"
+        output = ["{config.to}/second.txt"]
+        shell = "touch {output}"
+        """,
+    )
+    folder.flow(
+        "".join(
+            f'[[include]]\npath = "part.oxoflow"\nnamespace = "{name}"\nparams = {{ to = "{name}" }}\n'
+            for name in ("one", "two")
+        )
+    )
+    folder.treadle("run")
+    assert ["second.txt" in folder.read(f"{name}/first.txt") for name in ("one", "two")] == [True, True]
+
+
 def test_an_order_makes_nobody_run_and_nothing_run_again(folder):
     folder.flow(FLOW.replace("ls second", "echo"))
     folder.treadle("run", "first")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from treadle.base.units import format_size
 from treadle.plan.task import Ceilings, ExecutionGroup
-from treadle.rules.file.naming import meant
+from treadle.rules.file.naming import joined, meant
 from treadle.rules.file.parts import Part
 from treadle.rules.schema import Rule
 from treadle.rules.toml.fields import BUDGET, EXECUTION_GROUP
@@ -18,7 +18,10 @@ _LIMITS = ("threads", "memory", "jobs")
 
 
 def execution_groups(parts: Iterable[Part], rules: Sequence[Rule]) -> tuple[ExecutionGroup, ...]:
-    """The sequential groups of all files, with full names of rules; what is wrong with any is reported."""
+    """The sequential groups of all files, with full names of them and of their rules.
+
+    What is wrong with any is reported.
+    """
     known = dict.fromkeys(rule.name for rule in rules)
     first: dict[str, Section] = {}
     found: list[ExecutionGroup] = []
@@ -59,7 +62,7 @@ def _group(section: Section, namespace: str, known: Collection[str]) -> Executio
             section.error("said-twice", f"rule '{clip(name)}' stands here twice", "rules", at)
     if "name" not in got or "rules" not in got or len(set(rules)) < len(rules):
         return None
-    return ExecutionGroup(got["name"], rules)
+    return ExecutionGroup(joined(namespace, got["name"]), rules)
 
 
 def resource_budget(section: Section, rules: Iterable[Rule], findings: Findings) -> Ceilings | None:
