@@ -247,6 +247,14 @@ def test_jobs_that_were_left_are_told_and_taken_over(folder, cluster):
     assert folder.read("report.txt") == "S1\nS2\n"
 
 
+def test_a_driver_that_is_a_job_asks_for_no_more_than_its_partition_has(folder, cluster):
+    fake = cluster(max_time=7200)
+    profile = folder.read("profiles/lab.toml")
+    folder.write("profiles/lab.toml", profile + '\n[partitions.short]\ntime_limit = "2h"\n')
+    folder.treadle("run", "--profile", "lab", "--as-job")
+    fake.wait_for(lambda jobs: len(jobs) == 3 and all(job.state == "completed" for job in jobs), PATIENCE)
+
+
 def test_a_driver_needs_a_scheduler_to_be_a_job(folder, cluster):
     cluster()
     assert "--as-job needs a scheduler" in folder.treadle("run", "--as-job", exits=2).stderr

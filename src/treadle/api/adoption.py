@@ -82,15 +82,18 @@ def _in_flight(flight: Interrupted, task: str, *, anew: bool) -> InFlight:
 
 
 def watched_notes(found: Taken) -> list[Event]:
-    """That there are jobs which are left alone, for whoever reads the journal."""
+    """That there are jobs which are left alone: once for each run that they are of, with one of its tasks."""
+    groups: dict[tuple[str, str], list[Interrupted]] = {}
+    for one in found.watched:
+        groups.setdefault((one.run, one.backend), []).append(one)
     return [
         Noticed(
             time=time.time(),
             code="left_in_flight",
-            task=one.task,
-            values={"run": one.run, "backend": one.backend, **({"job": one.job} if one.job else {})},
+            task=some[0].task,
+            values={"run": run, "backend": backend, "tasks": str(len(some))},
         )
-        for one in found.watched
+        for (run, backend), some in groups.items()
     ]
 
 

@@ -30,6 +30,7 @@ from treadle.engine.compose import ATTEMPT
 from treadle.plan.task import Command, Policy, Resources, ScheduledTask
 from treadle.records.event import EndReason
 from treadle.records.version import prepare
+from treadle.rules.profile.partitions import longest_time
 
 if TYPE_CHECKING:
     from treadle.backends.cluster.backend import ClusterBackend
@@ -75,8 +76,10 @@ def submit_driver(request: Request, words: Sequence[str]) -> DriverJob:
     from treadle.backends.cluster.configured import settings_of
 
     settings = settings_of(cluster, planned.workflow.rules)
-    most = cluster.ceilings.time_limit if cluster.ceilings is not None else None
-    limit = min(settings.walltime or _DAY, most or _DAY * 365)
+    wanted = Resources(memory=_MEMORY)
+    limit = settings.walltime or _DAY
+    if (most := longest_time(settings.partitions, settings.ceilings, wanted)) is not None:
+        limit = min(limit, most)
     state = StateFolder(planned.workdir)
     prepare(state)
     folder = state.driver(f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.urandom(2).hex()}")

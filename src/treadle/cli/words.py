@@ -342,6 +342,12 @@ def notice(event: Noticed) -> str:
             number = int(values["tasks"])
             more = f"{event.task} asks" if number == 1 else f"{number} tasks, such as {event.task}, ask"
             return f"warning: {more} for more than there is: {_most(values)} is all that one task can get"
+        case "left_in_flight":
+            number = int(values.get("tasks", "1"))
+            if number == 1:
+                return f"{event.task} was not asked for: its job on {values.get('backend')} is left at work"
+            more = f"{event.task} and {number - 1} more were not asked for"
+            return f"{more}: their jobs on {values.get('backend')} are left at work"
         case "disk_waiting":
             return "the disk is full: nothing starts until there is space again"
         case "disk_fine":

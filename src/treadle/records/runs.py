@@ -83,19 +83,21 @@ def is_live(folder: RunFolder) -> bool:
 def owner_is_gone(folder: RunFolder) -> bool:
     """Whether nobody writes the journal of this run any longer.
 
-    By its process where that can be seen from here; else, when it held the lock, by whether the lock is
-    still that one (whoever replaced it had made sure); else by an hour without a sign of life.
+    When it held the lock, by whether the lock is still that one: who gave it back may go on with something
+    else, and whoever replaced it had made sure. Then by its process where that can be seen from here; else,
+    where it held no lock, by an hour without a sign of life.
     """
     seen = read_owner(folder.owner)
     if seen is None:
         return True
+    if seen.owner.locked:
+        holder = read_owner(_state_of(folder).lock)
+        if holder is None or holder.owner.uuid != seen.owner.uuid:
+            return True
     found = life(seen.owner)
     if found is not Life.UNKNOWN:
         return found is Life.GONE
-    if seen.owner.locked:
-        holder = read_owner(_state_of(folder).lock)
-        return holder is None or holder.owner.uuid != seen.owner.uuid
-    return _is_old(folder.owner)
+    return not seen.owner.locked and _is_old(folder.owner)
 
 
 def _state_of(folder: RunFolder) -> StateFolder:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from treadle.api.adoption import Taken, watched_notes
 from treadle.api.pipe import Request, View, look
 from treadle.api.run import RunOptions, RunReport, run
 from treadle.api.session import Recovered
@@ -15,9 +16,11 @@ from treadle.base.errors import LockError
 from treadle.base.layout import RunFolder, StateFolder
 from treadle.base.mask import Mask
 from treadle.base.place import Severity
+from treadle.cli.words import notice
 from treadle.decide.flight import sent_identity
 from treadle.decide.reason import Verdict
 from treadle.records.event import FORMAT, AttemptSubmitted, Event, Noticed, RunStarted
+from treadle.records.flight import Interrupted
 from treadle.records.journal import Journal, is_ended, read_journal
 from treadle.records.lock import LockNews
 from treadle.records.owner import Owner
@@ -132,13 +135,26 @@ def test_who_is_sure_that_it_is_dead_says_so_and_it_was_interrupted(folder: Fold
     assert {one.verdict for one in answers} == {Verdict.UP_TO_DATE}
 
 
+def test_jobs_that_are_left_alone_are_noted_once_for_each_run() -> None:
+    left = tuple(
+        Interrupted(run=run, task=f"a/n={n}", key=str(n), attempt=1, n=n, name=f"t-{n}", backend="slurm")
+        for n, run in enumerate(("one", "one", "two", "one"), 1)
+    )
+    notes = [one for one in watched_notes(Taken(watched=left)) if isinstance(one, Noticed)]
+    assert [(one.task, one.values["run"], one.values["tasks"]) for one in notes] == [
+        ("a/n=1", "one", "3"),
+        ("a/n=3", "two", "1"),
+    ]
+    assert notice(notes[0]) == "a/n=1 and 2 more were not asked for: their jobs on slurm are left at work"
+    assert notice(notes[1]) == "a/n=3 was not asked for: its job on slurm is left at work"
+
+
 def test_a_job_of_no_task_of_this_workflow_is_left_alone_and_noted(folder: Folder) -> None:
     old = folder.fly("other", "other.txt")
     assert folder.run().exit_code == 0
     notes = [event for event in folder.front.events if isinstance(event, Noticed)]
-    assert [(one.code, one.task, one.values["backend"]) for one in notes] == [
-        ("left_in_flight", "other", "slurm")
-    ]
+    values = {"run": old.run, "backend": "slurm", "tasks": "1"}
+    assert [(one.code, one.task, one.values) for one in notes] == [("left_in_flight", "other", values)]
     assert not is_ended(old.events)
     attempts = [
         event.n

@@ -76,6 +76,17 @@ def test_a_run_lives_while_its_process_does_and_its_journal_has_no_end(state: St
     assert not is_live(journaled(state, owner=msgspec.structs.replace(ourselves(), started=1)))
 
 
+def test_a_run_is_gone_when_its_lock_was_given_back_though_its_process_goes_on(state: StateFolder) -> None:
+    """A driver that left jobs at work may have to hand in the next one, and that one is not to wait."""
+    owner = ourselves(locked=True)
+    folder = journaled(state, owner=owner)
+    lock = Pulse.create(state.lock, owner, 0.0)
+    assert is_live(folder)
+    os.unlink(state.lock)
+    lock.close()
+    assert owner_is_gone(folder)
+
+
 def test_a_run_elsewhere_lives_as_long_as_the_lock_is_still_its_own(state: StateFolder) -> None:
     folder = journaled(state, owner=DEAD)
     assert owner_is_gone(folder)
