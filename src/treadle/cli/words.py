@@ -132,6 +132,8 @@ def reason(one: r.AnyReason) -> str:
             return f"{needed}, and it is not made"
         case r.Upstream(task=task, root=root):
             return f"{task} will run" + (f" (it begins at {root})" if root and root != task else "")
+        case r.UpstreamRan(task=task):
+            return f"{task}, on which it depends, has run since"
         case r.JobInFlight(other=other, backend=backend, job=job, run=run):
             which = f"job {job} on {backend}" if job else f"a job on {backend}"
             if other:
@@ -228,6 +230,8 @@ def reason_kind(one: r.AnyReason) -> str:
             return "environment to be made"
         case r.Upstream():
             return "upstream runs"
+        case r.UpstreamRan():
+            return "upstream has run"
         case r.JobInFlight():
             return "job of an earlier run"
         case r.Forced():

@@ -23,6 +23,7 @@ from treadle.decide.reason import (
     OutputChanged,
     OutputMissing,
     PartialResult,
+    UpstreamRan,
     Verdict,
 )
 from treadle.decide.skips import Skips
@@ -62,6 +63,8 @@ class Own:
         self.adoptable: list[str] = []
         self.partial: dict[str, PartialResult] = {}
         self.notes: tuple[Diagnostic, ...] = ()
+        self._plan = plan
+        self._latest: dict[int, tuple[str, str]] = {}  # by set of tasks: the last run of one, and which it is
         self._artifacts: Artifacts | None = None
         self._spoiled: set[str] = set()  # outputs that someone else changed, and that will be made again
         skips = Skips(plan, facts, options)
@@ -140,6 +143,8 @@ class Own:
         reasons = self._reasons(task, key, evidence, last)
         if self._spoiled and options.cutoff:
             reasons = tuple([why for why in reasons if not self._will_be_as_it_was(why)])
+        if task.ordered and evidence is not None and not reasons and not evidence.note:
+            reasons = self._overtaken(task, key)
         if forced:
             reasons = (*reasons, _FORCED)
         if evidence is not None and evidence.partial and evidence.note != "touched":
@@ -157,6 +162,28 @@ class Own:
         if not note and self._facts.unread and self._is_unread(task):
             note = "unread"
         return _NOTED.get(note) or Answer(Verdict.UP_TO_DATE, note=note)
+
+    def _overtaken(self, task: ScheduledTask, key: str) -> tuple[AnyReason, ...]:
+        """Whether a task that it depends on has run since its last success, in a run that did not get to it.
+
+        There is no content to compare, so the names of the runs are, which rise. (Evidence with a note was
+        given without a run: nobody knows after which.)
+        """
+        own = self._past.attempt(key)
+        if own is None or not own.n:
+            return ()
+        latest = self._latest.get(id(task.ordered))
+        if latest is None:  # tasks that depend on the same rules share one set
+            latest = self._latest[id(task.ordered)] = max(map(self._made, task.ordered))
+        run, need = latest
+        return (UpstreamRan(task=need),) if run > own.run else ()
+
+    def _made(self, name: str) -> tuple[str, str]:
+        """The run that made a task of a rule which is up to date, none for others, and the task."""
+        task = self._plan.tasks[name]
+        fine = name in self.answers and self.answers[name].verdict is Verdict.UP_TO_DATE and task.call is None
+        made = self._past.attempt(key_of_task(self._plan.name, task)) if fine else None
+        return (made.run if made is not None and made.n else "", name)
 
     def _flying(self, task: ScheduledTask, key: str, forced: bool) -> Answer | None:
         """What becomes of the job of an earlier run that is at this task; None: there is none."""

@@ -202,6 +202,13 @@ class JobInFlight(Reason, frozen=True, tag="job_in_flight"):
     other: bool = False
 
 
+class UpstreamRan(Reason, frozen=True, tag="upstream_ran"):
+    """Task `task`, on which it depends, has run since its own last success: in a run that ended before its
+    turn, or that did not include it."""
+
+    task: str
+
+
 class BlockedBy(Reason, frozen=True, tag="blocked_by"):
     """Skipped: it builds on a task that is skipped; `root` is the one that failed before."""
 
@@ -222,6 +229,7 @@ AnyReason = (
     | OutputNeeded
     | EnvironmentNeeded
     | Upstream
+    | UpstreamRan
     | Forced
     | ConditionFalse
     | UpstreamSkipped
