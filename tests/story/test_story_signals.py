@@ -103,7 +103,7 @@ def test_a_second_signal_does_not_wait_for_the_grace(flow, first, second, code):
     run.send_signal(second)
     ended, said = end(run)
     assert ended == code
-    assert said.count("ending 2 tasks at work (asked again: at once)") == 1
+    assert said.count("ending 2 tasks at work (ask again to end them at once)") == 1
     all_has_ended(flow, code)
 
 

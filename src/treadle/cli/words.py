@@ -361,8 +361,8 @@ def notice(event: Noticed) -> str:
         case "interrupted":
             tasks = count(int(values["tasks"]), "task")
             if values.get("how") == "wait":
-                return f"waiting for {tasks} at work, and nothing more starts (asked again: they are ended)"
-            return f"ending {tasks} at work (asked again: at once)"
+                return f"waiting for {tasks} at work, and nothing more starts (ask again to end them)"
+            return f"ending {tasks} at work (ask again to end them at once)"
         case "backend_failed":
             return f"the backend failed: {values.get('message')}"
         case "backend_left":
