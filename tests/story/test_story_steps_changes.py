@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pathlib
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -158,6 +160,35 @@ def test_a_hit_on_other_code_can_be_an_error_or_ignored(runner: StepRunner) -> N
 
 
 # Inputs
+
+
+EDITED = """
+import pathlib, warnings
+from treadle import StepRunner, StepSpec
+warnings.simplefilter("ignore")
+me = pathlib.Path(__file__)
+def work(out):
+    return "as it was"
+def look(out):
+    me.write_text(me.read_text().replace('"as it' + ' was"', '"edited meanwhile"'))
+    return 1
+grown = StepSpec("work", fn=work)
+report = StepRunner().run([StepSpec("look", fn=look, grow=lambda found: [grown])])
+print(grown.load(), len(report.warnings))
+"""
+
+
+def test_what_grew_after_its_file_was_edited_is_known_to_be_made_by_the_old_code(
+    tmp_path: pathlib.Path,
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(EDITED)
+    told = [
+        subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True).stdout
+        for _ in range(2)
+    ]
+    assert "edited meanwhile" in script.read_text()
+    assert told == ["as it was 0\n", "as it was 1\n"]
 
 
 def reading(calls: Calls, tmp_path: pathlib.Path) -> StepSpec:

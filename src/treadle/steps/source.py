@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from treadle.base.digest import blake2b
+from treadle.steps.edited import changed_since_start, compiled, future_flags, same_code
 
 if TYPE_CHECKING:
     import ast
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 _FILES = 64
 _DOCUMENTED = ("FunctionDef", "AsyncFunctionDef", "ClassDef")
 _LEFT_OUT = frozenset(("type_comment", "kind", "ctx"))
+_EARLIER = 3  # states of a file that are kept beside the one of now
 _Index = dict[tuple[int, str], list["Node"]]
-_indexes: dict[str, tuple[list[str], _Index]] = {}
+_states: dict[str, list[State]] = {}  # by file, the latest last
 
 
 class Source(Struct, frozen=True):
@@ -27,6 +29,23 @@ class Source(Struct, frozen=True):
 
     digest: str
     rebound: frozenset[str] = frozenset()
+
+
+class State:
+    """A file as it was when it was read."""
+
+    def __init__(self, file: str, lines: list[str]) -> None:
+        self.lines = lines
+        self.index = _indexed(lines)
+        self._file = file
+        self._compiled: dict[int, list[CodeType]] = {}
+
+    def holds(self, code: CodeType) -> bool:
+        """Whether this code is what these lines say."""
+        flags = code.co_flags & future_flags()
+        if flags not in self._compiled:
+            self._compiled[flags] = compiled("".join(self.lines), self._file, flags)
+        return any(same_code(code, one) for one in self._compiled[flags])
 
 
 def source_of(code: CodeType, module: dict[str, Any]) -> Source | None:
@@ -43,7 +62,7 @@ def source_of(code: CodeType, module: dict[str, Any]) -> Source | None:
 
 def _node(code: CodeType, module: dict[str, Any]) -> Node | None:
     """The function in the file: by its first line and name, and of several by the span of their body."""
-    index = _index(code.co_filename, module)
+    index = _index(code.co_filename, code, module)
     found = index.get((code.co_firstlineno, code.co_name), [])
     found = [node for node in found if _parameters(node) == _first_names(code)]
     if len(found) > 1:
@@ -67,18 +86,25 @@ def _span(node: Node) -> tuple[int | None, ...]:
     return last.lineno, last.end_lineno, last.col_offset, last.end_col_offset
 
 
-def _index(file: str, module: dict[str, Any]) -> _Index:
-    """All functions of a file, by first line and name. Parsed once per state of the file."""
+def _index(file: str, code: CodeType, module: dict[str, Any]) -> _Index:
+    """All functions of the file of a code object, by first line and name. Parsed once per state of the file.
+
+    A file may have been edited since the code was read from it: then its state of before, if it was seen.
+    """
     import linecache
 
     linecache.checkcache(file)
     lines = linecache.getlines(file, module)
-    known = _indexes.get(file)
-    if known is None or known[0] is not lines:
-        if len(_indexes) >= _FILES:
-            _indexes.clear()
-        known = _indexes[file] = (lines, _indexed(lines))
-    return known[1]
+    states = _states.get(file)
+    if states is None:
+        if len(_states) >= _FILES:
+            _states.clear()
+        states = _states[file] = []
+    if not states or states[-1].lines is not lines:
+        states[:] = [*states[-_EARLIER:], State(file, lines)]
+    if len(states) == 1 and not changed_since_start(file):
+        return states[-1].index
+    return next((state.index for state in reversed(states) if state.holds(code)), {})
 
 
 def _indexed(lines: list[str]) -> _Index:

@@ -227,6 +227,18 @@ def test_a_module_that_is_loaded_again_is_read_again(load, tmp_path):
     assert digest(space["make"]) not in (before, "")
 
 
+def test_a_file_that_was_edited_since_it_was_loaded_counts_as_it_was(load, tmp_path):
+    text = "def one(out): return 1\ndef two(out): return 2\ndef three(out): return 3\n"
+    edited, never_seen, whole = load(text), load(text), load(text)
+    digest(edited.one)
+    for number in range(2):
+        (tmp_path / f"m{number}.py").write_text(text.replace("return 2", "return 'something else'"))
+    assert digest(edited.two) == digest(whole.two) != ""
+    assert digest(edited.three) == digest(whole.three)
+    assert digest(never_seen.two) == ""
+    assert digest(never_seen.three) == digest(whole.three)
+
+
 def test_the_digest_is_taken_when_it_is_asked_for_and_once(load, tmp_path):
     early, late = (StepSpec("s", fn=load("def make(out): return 1").make) for _ in range(2))
     taken = early.code
