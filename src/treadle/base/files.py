@@ -297,12 +297,15 @@ def make_parents(path: str) -> None:
 
 def free_bytes(path: str) -> int:
     """Bytes that an ordinary user may still write on the file system of `path` (or of the nearest folder
-    above it that exists). Quotas are not seen. Raises `DiskError`.
+    above it that exists). Quotas are not seen. Raises `DiskError`, also where it does not tell (/proc, some
+    mounts of object stores).
     """
     spot = os.path.abspath(path)
     while True:
         try:
             figures = os.statvfs(spot)
+            if not figures.f_blocks:
+                raise DiskError(f"the file system of '{spot}' does not tell its size")
             return figures.f_bavail * figures.f_frsize
         except (FileNotFoundError, NotADirectoryError):
             spot = os.path.dirname(spot)
