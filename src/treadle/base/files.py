@@ -305,7 +305,7 @@ def free_bytes(path: str) -> int:
         try:
             figures = os.statvfs(spot)
             if not figures.f_blocks:
-                raise DiskError(f"the file system of '{spot}' does not tell its size")
+                raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
             return figures.f_bavail * figures.f_frsize
         except (FileNotFoundError, NotADirectoryError):
             spot = os.path.dirname(spot)
