@@ -90,7 +90,7 @@ class Preparer:
             name=job_name(self._id, launch.n),
             backend=part.name,
             outputs=launch.task.outputs,
-            artifact=artifact_elsewhere(launch.task) if launch.task.call is not None else "",
+            artifact=artifact_elsewhere(launch.task),
             before=before,
             resumable=launch.task.policy.resumable,
             identity=identity,

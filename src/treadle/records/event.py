@@ -342,7 +342,7 @@ def evidence_key(workflow: str, task: str, outputs: tuple[str, ...], artifact: s
 
 def key_of_task(workflow: str, task: ScheduledTask) -> str:
     """The key of the evidence of a task of the plan of that name."""
-    return evidence_key(workflow, task.id, task.outputs, artifact_elsewhere(task) if task.call else "")
+    return evidence_key(workflow, task.id, task.outputs, artifact_elsewhere(task))
 
 
 def artifact_elsewhere(task: ScheduledTask) -> str:

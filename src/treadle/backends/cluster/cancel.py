@@ -100,7 +100,7 @@ class Canceller:
 
         def told(said: list[Said] | BaseException) -> None:
             self._note_heard(todo, commands, said)
-            if link.leaving and not self._gone:
+            if link.leaving and self._until is None and not self._gone:  # else all are told of together
                 self._part([held for held in todo if held.ended is None], self._why)
             self._told(todo, said)
 
